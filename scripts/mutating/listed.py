@@ -20,7 +20,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIST = ROOT / "test" / "mutations.toml"
-KEYS = {"file", "error", "find", "replace", "tests"}
+KEYS = {"find", "replace", "tests"}
 ENOUGH = 0.95
 
 
@@ -52,11 +52,11 @@ class Mutation:
 
 def read_list():
     mutations = []
-    for entry in tomllib.loads(LIST.read_text())["mutation"]:
-        if set(entry) != KEYS:
-            name = entry.get("error", entry)
-            sys.exit(f"error: {LIST}: {name}: has the keys {sorted(entry)}, expected {sorted(KEYS)}")
-        mutations.append(Mutation(**entry))
+    for file, errors in tomllib.loads(LIST.read_text()).items():
+        for error, entry in errors.items():
+            if set(entry) != KEYS:
+                sys.exit(f"error: {LIST}: {error}: has the keys {sorted(entry)}, expected {sorted(KEYS)}")
+            mutations.append(Mutation(file, error, **entry))
     return mutations
 
 

@@ -56,7 +56,8 @@ def rankings(figures):
         for i in range(value.shape[1]):
             there = ~np.isnan(targets[:, i])
             link = sigmoid if form.link == "logit" else (lambda x: x)
-            yield i if value.shape[1] > 1 else 1, there, Ranking(value[there, i], error[there, i] * np.ones(there.sum()), targets[there, i] > 0.5, link)
+            errors = error[there, i] * np.ones(there.sum())
+            yield i if value.shape[1] > 1 else 1, there, Ranking(value[there, i], errors, targets[there, i] > 0.5, link)
         return
     true, count = classes_of(targets), value.shape[1]
     everything = np.ones(len(value), bool)
@@ -117,21 +118,29 @@ def check_points(sheet, place, curve, ranking, most):
     points = len(curve["threshold"])
     blurred = bool((np.diff(np.sort(ranking.score)) <= 2 * ranking.error.max(initial=0)).any())
     # A score near the border of two bins may be in either.
-    blurred = blurred or bool((into_bins(ranking.score - ranking.error) != into_bins(ranking.score + ranking.error)).any())
-    sheet.check(f"{place}: points", points, (min(len(score), most), len(np.unique(into_bins(ranking.score)))), lambda a, b: a <= most and (a in b or b[1] > most or blurred))
+    blurred = blurred or bool((into_bins(ranking.score - ranking.error)
+                               != into_bins(ranking.score + ranking.error)).any())
+    sheet.check(f"{place}: points", points, (min(len(score), most), len(np.unique(into_bins(ranking.score)))),
+                lambda a, b: a <= most and (a in b or b[1] > most or blurred))
     late = 0
     for i, (at, found) in enumerate(found_points(curve, ranking)):
         for name in ("recall", "false_positive_rate", "precision", "threshold"):
             sheet.checked.add(f"{place}.{name}[{i}]")
         if found is None:
             near = int(np.argmin(np.abs(true / max(positives, 1) - at[0]) + np.abs(false / max(negatives, 1) - at[1])))
-            sheet.differ(f"{place}[{i}] (recall, false positive rate, precision, threshold)", at, [rounded(true[near], positives), rounded(false[near], negatives), rounded(true[near], true[near] + false[near]), round(float(ranking.threshold_of(score[near])), 5)])
+            sheet.differ(f"{place}[{i}] (recall, false positive rate, precision, threshold)", at,
+                         [rounded(true[near], positives), rounded(false[near], negatives),
+                          rounded(true[near], true[near] + false[near]),
+                          round(float(ranking.threshold_of(score[near])), 5)])
         elif not found:
             late += 1
     if late:
-        sheet.differ(f"{place}.threshold", f"{late} of {points} are lower ends of bins", "the least score of those that are taken")
+        sheet.differ(f"{place}.threshold", f"{late} of {points} are lower ends of bins",
+                     "the least score of those that are taken")
     if points:
-        sheet.equal(f"{place}: recall and false positive rate of the last point", (curve["recall"][-1], curve["false_positive_rate"][-1]), (1.0 if positives else 0.0, 1.0 if negatives else 0.0))
+        sheet.equal(f"{place}: recall and false positive rate of the last point",
+                    (curve["recall"][-1], curve["false_positive_rate"][-1]),
+                    (float(positives > 0), float(negatives > 0)))
 
 
 def blurred_point(ranking, at, positives, negatives):
@@ -143,8 +152,10 @@ def blurred_point(ranking, at, positives, negatives):
     for score in np.unique(ranking.score):
         if abs(threshold - float(ranking.threshold_of(score))) > 2 * LARGEST / BINS + 1e-5:
             continue
-        sure, may = ranking.score - ranking.error > score + ranking.error, ranking.score + ranking.error >= score - ranking.error
-        if all((sure & of).sum() <= count <= (may & of).sum() for of, count in ((ranking.true, taken), (~ranking.true, wrong))):
+        sure = ranking.score - ranking.error > score + ranking.error
+        may = ranking.score + ranking.error >= score - ranking.error
+        if all((sure & of).sum() <= count <= (may & of).sum()
+               for of, count in ((ranking.true, taken), (~ranking.true, wrong))):
             return True
     return None
 

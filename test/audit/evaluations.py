@@ -78,9 +78,11 @@ def check_tables(sheet, place, json, figures):
             name = figures.names[i] if i < len(figures.names) else str(i)
             sheet.equal(f"{at}.{'output' if several else 'class'}", row.get("output", row.get("class")), name)
             both, true, said, unsure = want
-            possible = [figures.scores(b, true, s) for s in range(max(said - unsure, 0), said + unsure + 1) for b in range(max(both - unsure, 0), min(both + unsure, true, s) + 1)]
+            possible = [figures.scores(b, true, s) for s in range(max(said - unsure, 0), said + unsure + 1)
+                        for b in range(max(both - unsure, 0), min(both + unsure, true, s) + 1)]
             for key, value in figures.scores(both, true, said).items():
-                sheet.check(f"{at}.{key}", row[key], value, lambda a, b: same_number(a, b, 1e-9) or any(same_number(a, each[key], 1e-9) for each in possible))
+                sheet.check(f"{at}.{key}", row[key], value, lambda a, b: same_number(a, b, 1e-9)
+                            or any(same_number(a, each[key], 1e-9) for each in possible))
             sheet.equal(f"{at}.samples", row["samples"], true)
     if "reliability" in json:
         check_reliability(sheet, f"{place}.reliability", json["reliability"], figures)

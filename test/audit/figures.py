@@ -48,7 +48,8 @@ def default_metrics(form, targets, outputs):
             return ["cosine_similarity"]
         if form.loss == "quantile":
             return ["pinball"]
-        extra = {"poisson": ["poisson_deviance"], "tweedie": ["poisson_deviance", "tweedie_deviance"], "gamma": ["poisson_deviance", "gamma_deviance"]}
+        extra = {"poisson": ["poisson_deviance"], "tweedie": ["poisson_deviance", "tweedie_deviance"],
+                 "gamma": ["poisson_deviance", "gamma_deviance"]}
         return ["mean_absolute_error", "mean_squared_error", "r2"] + extra.get(form.loss, [])
     return ["auc", "log_loss", "precision", "recall"] if form.has_probabilities else ["auc", "precision", "recall"]
 
@@ -60,7 +61,8 @@ def f1_of(both, true, said):
 
 
 # Measures in the units of the labels, as REFERENCE.md says of them.
-IN_UNITS = ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "r2", "pinball")
+IN_UNITS = ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error",
+            "r2", "pinball")
 
 
 def joined(score):
@@ -89,7 +91,8 @@ class Figures:
         if not self.scales:
             return values
         each = values.shape[1] // len(self.scales)
-        undone = [scale.undo(values[:, i * each : (i + 1) * each]) - (scale.undo(0.0) if centred else 0.0) for i, scale in enumerate(self.scales)]
+        undone = [scale.undo(values[:, i * each : (i + 1) * each]) - (scale.undo(0.0) if centred else 0.0)
+                  for i, scale in enumerate(self.scales)]
         return np.concatenate(undone, axis=1)
 
     def middle(self, level=None):
@@ -102,7 +105,8 @@ class Figures:
         apart = lambda each: each[:, level::levels].reshape(len(each), -1, self.windows.positions.horizon)
         value, error = apart(value), apart(error)
         scales = self.scales or [Scale({})] * value.shape[1]
-        return tuple(np.stack(parts, axis=1) for parts in zip(*((s.undo(value[:, i]), s.undone_error(value[:, i], error[:, i])) for i, s in enumerate(scales))))
+        return tuple(np.stack(parts, axis=1) for parts in zip(
+            *((s.undo(value[:, i]), s.undone_error(value[:, i], error[:, i])) for i, s in enumerate(scales))))
 
     def errors_by_step(self):
         """Mean absolute errors of the forecasts, and how far they may be off."""
@@ -110,7 +114,8 @@ class Figures:
         return np.abs(value - self.labels(self.targets).reshape(value.shape)).mean(axis=(0, 1)), error.mean(axis=(0, 1))
 
     def figure(self, function, *more):
-        return spanned(self.form, self.outputs, self.targets, lambda values: function(self.form, values, self.targets, self.weights, *more))
+        return spanned(self.form, self.outputs, self.targets,
+                       lambda values: function(self.form, values, self.targets, self.weights, *more))
 
     def named(self, name, top_k=5):
         if name == "loss":
@@ -121,7 +126,8 @@ class Figures:
             return self.figure(metrics.top_k, top_k)
         if name in IN_UNITS and self.scales:
             labels = lambda values: self.labels(values, name == "r2")
-            return spanned(self.form, self.outputs, self.targets, lambda values: metrics.BY_NAME[name](self.form, labels(values), labels(self.targets), self.weights))
+            return spanned(self.form, self.outputs, self.targets, lambda values: metrics.BY_NAME[name](
+                self.form, labels(values), labels(self.targets), self.weights))
         if name == "bits_per_character":
             bits = len(self.targets) / np.log(2) / (self.characters or len(self.targets))
             return self.figure(lambda *of: metrics.log_loss(*of) * bits)
@@ -138,7 +144,9 @@ class Figures:
         if not self.outputs.error.any():
             return found
         worst = self.figure(lambda *of: metrics.average_precision(*of, ties=False))
-        best = metrics.mean_of(metrics.precision_area(true, joined(score) + true / 2, w) for true, _, score, w in metrics.questions(self.form, self.outputs.values, self.targets, self.weights))
+        best = metrics.mean_of(metrics.precision_area(true, joined(score) + true / 2, w)
+                               for true, _, score, w in metrics.questions(self.form, self.outputs.values, self.targets,
+                                                                          self.weights))
         return Span(found.value, min(found.low, worst.low), max(found.high, best))
 
     def reordered(self, found):
@@ -190,10 +198,12 @@ class Figures:
                 there = ~np.isnan(self.targets[:, i])
                 true, value = self.targets[there, i] > 0.5, self.outputs.values[there, i]
                 unsure = np.abs(value) <= self.outputs.error[there, i]
-                rows.append((int((true & (value > 0)).sum()), int(true.sum()), int((value > 0).sum()), int(unsure.sum())))
+                rows.append((int((true & (value > 0)).sum()), int(true.sum()), int((value > 0).sum()),
+                             int(unsure.sum())))
             return rows
         table = self.confusion()
-        return [(int(table[k, k]), int(table[k].sum()), int(table[:, k].sum()), self.unsure()) for k in range(len(table))]
+        return [(int(table[k, k]), int(table[k].sum()), int(table[:, k].sum()), self.unsure())
+                for k in range(len(table))]
 
     @staticmethod
     def scores(both, true, said):
@@ -205,9 +215,11 @@ class Figures:
 
     def unsure_bins(self):
         """Of each bin, how many records may or may not be in it, as their probabilities lie at a border."""
-        lists = [metrics.foretold(self.form, values, self.targets, self.weights) for values in moved(self.form, self.outputs, self.targets)]
+        lists = [metrics.foretold(self.form, values, self.targets, self.weights)
+                 for values in moved(self.form, self.outputs, self.targets)]
         probabilities = [np.concatenate([p for p, *_ in each]) for each in lists]
         # They are computed in single precision, too.
-        bins = np.array([metrics.bins_of(p * factor) for p in probabilities for factor in (1, 1 - 4 * UNIT, 1 + 4 * UNIT)])
+        bins = np.array([metrics.bins_of(p * factor) for p in probabilities
+                         for factor in (1, 1 - 4 * UNIT, 1 + 4 * UNIT)])
         unsure = (bins != bins[0]).any(axis=0)
         return [int((unsure & (bins == b).any(axis=0)).sum()) for b in range(metrics.BINS)]

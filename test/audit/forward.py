@@ -31,7 +31,8 @@ def read_tensors(path):
     tensors = {}
     for name, about in header.items():
         begin, end = about["data_offsets"]
-        tensors[name] = np.frombuffer(raw[8 + size + begin : 8 + size + end], np.float32).reshape(about["shape"]).astype(float)
+        numbers = np.frombuffer(raw[8 + size + begin : 8 + size + end], np.float32)
+        tensors[name] = numbers.reshape(about["shape"]).astype(float)
     return tensors, metadata
 
 
@@ -47,7 +48,8 @@ def ends_with_a_sequence(config):
     """Whether a model has outputs for each position."""
     layers, sequence = config.get("model.layers") or "", config.get("data.record") == "sequence"
     for name, words in items_of(layers):
-        sequence = name == "as_sequence" or sequence and not (name in (*OVER_TIME, "flatten") or "last=true" in words.replace(" ", ""))
+        sequence = name == "as_sequence" or sequence and not (name in (*OVER_TIME, "flatten")
+                                                              or "last=true" in words.replace(" ", ""))
     return sequence
 
 
@@ -75,7 +77,8 @@ def counts_behind(words, counts):
 def cell(kind, w, x, h, c, noises):
     """States behind a step, by PyTorch's definition of a cell, each with how far it may be off."""
     (wi, wh, bi, bh), (nx, nh, nc) = w, noises
-    rounding = lambda each, weights, bias: UNIT * (2 + np.sqrt(weights.shape[1])) * (np.abs(each) @ np.abs(weights).T + np.abs(bias))
+    sizes = lambda each, weights, bias: np.abs(each) @ np.abs(weights).T + np.abs(bias)
+    rounding = lambda each, weights, bias: UNIT * (2 + np.sqrt(weights.shape[1])) * sizes(each, weights, bias)
     a, na = x @ wi.T + bi, nx @ np.abs(wi).T + rounding(x, wi, bi)
     b, nb = h @ wh.T + bh, nh @ np.abs(wh).T + rounding(h, wh, bh)
     gate = lambda z: 0.5 * (1 + np.tanh(0.5 * z))
@@ -157,7 +160,8 @@ def written(name, words, channels):
     plain, keys = with_keys(words)
     heads = int(plain[-1])
     bias = ", bias=false" if keys.get("bias") == "false" else ""
-    of_attend = ", ".join([str(heads), *(f"{key}={keys[key]}" for key in ("causal", "kv_heads", "window", "rotary") if key in keys)])
+    of_attend = ", ".join(
+        [str(heads), *(f"{key}={keys[key]}" for key in ("causal", "kv_heads", "window", "rotary") if key in keys)])
     if name == "attention":
         width = channels // heads * (heads + 2 * int(keys.get("kv_heads", heads)))
         return f"dense({width}{bias}) attend({of_attend}) dense({channels}{bias})"
@@ -194,7 +198,8 @@ def attended(words, x, noise):
         seen &= np.abs(distance) < limit
 
     def apart(each, first, count):
-        own = each[:, :, first * size : (first + count) * size].reshape(rows, positions, count, size).transpose(0, 2, 1, 3)
+        own = each[:, :, first * size : (first + count) * size]
+        own = own.reshape(rows, positions, count, size).transpose(0, 2, 1, 3)
         return np.repeat(own, heads // count, axis=1)
 
     def turned(each, sign):
@@ -202,7 +207,8 @@ def attended(words, x, noise):
             return each
         turns, (a, b) = angles(positions, size), np.split(each, 2, axis=3)
         cosines, sines = (np.cos(turns), np.sin(turns)) if sign else (np.abs(np.cos(turns)), np.abs(np.sin(turns)))
-        return np.concatenate([a * cosines - sign * b * sines, b * cosines + sign * a * sines] if sign else [a * cosines + b * sines, b * cosines + a * sines], axis=3)
+        return np.concatenate([a * cosines - sign * b * sines, b * cosines + sign * a * sines] if sign
+                              else [a * cosines + b * sines, b * cosines + a * sines], axis=3)
 
     q, k, v = apart(x, 0, heads), apart(x, heads, kv), apart(x, heads + kv, kv)
     nq, nk, nv = apart(noise, 0, heads), apart(noise, heads, kv), apart(noise, heads + kv, kv)
@@ -234,7 +240,8 @@ def normed(name, words, tensors, prefix, x, noise):
     found = (x - mean) / deviation
     off = noise + 4 * UNIT * (np.abs(x) + np.abs(mean))
     if name != "batch_norm":
-        off = off + off.mean(axis=-1, keepdims=True) + np.abs(found) * (np.abs(found) * off).mean(axis=-1, keepdims=True)
+        mean = lambda each: each.mean(axis=-1, keepdims=True)
+        off = off + mean(off) + np.abs(found) * mean(np.abs(found) * off)
     weight, bias = tensors[prefix + "weight"], tensors.get(prefix + "bias", 0.0)
     off = off / deviation + 8 * UNIT * np.abs(found)
     return found * weight + bias, off * np.abs(weight) + UNIT * (np.abs(found * weight) + np.abs(bias))
@@ -288,10 +295,12 @@ def known_layer(item, sequence=False):
     """`sequence`: whether the records are."""
     name, words = item
     if name == "wide_deep":
-        return len(words.split("|")) == 2 and all(known_layer(each, sequence) for part in words.split("|") for each in items_of(part))
+        return len(words.split("|")) == 2 and all(known_layer(each, sequence) for part in words.split("|")
+                                                  for each in items_of(part))
     if name == "residual":
         return sequence and all(known_layer(each, sequence) for each in items_of(words))
-    if name in ("layer_norm", "rms_norm", "batch_norm", "embedding", "positions", "attention", "attend", "transformer", "swiglu"):
+    if name in ("layer_norm", "rms_norm", "batch_norm", "embedding", "positions", "attention", "attend",
+                "transformer", "swiglu"):
         return sequence
     if name == "gelu":
         return sequence and words in ("", "tanh")
@@ -302,7 +311,8 @@ def known_layer(item, sequence=False):
     if name == "conv1d":
         return words[:1].isdigit() and "init=" not in words and "channels=" not in words
     if name in ("lstm", "gru"):
-        return words[:1].isdigit() and all(re.match(r"\s*(layers|bidirectional|last|bias)=", word) for word in words.split(",")[1:])
+        return words[:1].isdigit() and all(re.match(r"\s*(layers|bidirectional|last|bias)=", word)
+                                           for word in words.split(",")[1:])
     return name in ACTIVATIONS or name in OVER_TIME or name in ("dropout", "flatten")
 
 
@@ -313,7 +323,8 @@ def chain(layers, tensors, prefix, x, noise, counts):
     for number, (name, text) in enumerate(layers):
         words = [word.strip() for word in text.split(",") if word.strip()]
         if name == "wide_deep":
-            parts = [chain(items_of(part), tensors, f"{prefix}{number}.{called}.", x, noise, counts) for part, called in zip(text.split("|"), ("wide", "deep"))]
+            parts = [chain(items_of(part), tensors, f"{prefix}{number}.{called}.", x, noise, counts)
+                     for part, called in zip(text.split("|"), ("wide", "deep"))]
             if None in parts:
                 return None
             x = parts[0][0] + parts[1][0]
@@ -329,7 +340,8 @@ def chain(layers, tensors, prefix, x, noise, counts):
             x, noise = body[0] + x, body[1] + noise
             noise = noise + unit * np.abs(x)
         elif name in ("attention", "transformer"):
-            if (found := chain(items_of(written(name, words, x.shape[2])), tensors, f"{prefix}{number}.", x, noise, counts)) is None:
+            if (found := chain(items_of(written(name, words, x.shape[2])), tensors, f"{prefix}{number}.", x, noise,
+                               counts)) is None:
                 return None
             x, noise = found
         elif name == "embedding":
@@ -342,7 +354,8 @@ def chain(layers, tensors, prefix, x, noise, counts):
         elif name == "swiglu":
             (a, b), (na, nb) = np.split(x, 2, axis=2), np.split(noise, 2, axis=2)
             gated = ACTIVATIONS["silu"](a)
-            x, noise = gated * b, (1.1 * na + 2 * UNIT * np.abs(gated)) * np.abs(b) + np.abs(gated) * nb + UNIT * np.abs(gated * b)
+            noise = (1.1 * na + 2 * UNIT * np.abs(gated)) * np.abs(b) + np.abs(gated) * nb + UNIT * np.abs(gated * b)
+            x = gated * b
         elif (name, text) == ("gelu", "tanh"):
             x = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
             noise = 1.2 * noise + 4 * UNIT * np.abs(x)
@@ -380,5 +393,6 @@ def chain(layers, tensors, prefix, x, noise, counts):
                 return None
             noise = noise + 2 * unit * np.abs(x)
         if x.ndim == 3:  # windows see zeros behind the end
-            x, noise = (np.where(np.arange(x.shape[1])[None, :, None] < counts[:, None, None], each, 0) for each in (x, noise))
+            x, noise = (np.where(np.arange(x.shape[1])[None, :, None] < counts[:, None, None], each, 0)
+                        for each in (x, noise))
     return x, noise

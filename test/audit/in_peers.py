@@ -15,13 +15,17 @@ import numpy as np
 def onnx(model, columns):
     import onnxruntime
 
-    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64, "tensor(string)": object}
+    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64,
+             "tensor(string)": object}
     session = onnxruntime.InferenceSession(model)
     given = json.loads(pathlib.Path(columns).read_text())
-    feeds = {each.name: np.array(given[each.name], kinds[each.type]).reshape([-1, *each.shape[1:]]) for each in session.get_inputs()}
+    feeds = {each.name: np.array(given[each.name], kinds[each.type]).reshape([-1, *each.shape[1:]])
+             for each in session.get_inputs()}
     found = session.run(None, feeds)
-    texts = {key: json.loads(text) for key, text in session.get_modelmeta().custom_metadata_map.items() if text[:1] in "{["}
-    return {"outputs": {each.name: values.tolist() for each, values in zip(session.get_outputs(), found)}, "metadata": texts}
+    texts = {key: json.loads(text) for key, text in session.get_modelmeta().custom_metadata_map.items()
+             if text[:1] in "{["}
+    return {"outputs": {each.name: values.tolist() for each, values in zip(session.get_outputs(), found)},
+            "metadata": texts}
 
 
 def tensorboard(directory):
@@ -35,8 +39,10 @@ def safetensors(file):
     from safetensors import safe_open
 
     with safe_open(file, "np") as tensors:
-        return {"tensors": {name: tensors.get_tensor(name).tolist() for name in tensors.keys()}, "metadata": tensors.metadata()}
+        return {"tensors": {name: tensors.get_tensor(name).tolist() for name in tensors.keys()},
+                "metadata": tensors.metadata()}
 
 
 mode, *inputs, output = sys.argv[1:]
-pathlib.Path(output).write_text(json.dumps({"onnx": onnx, "tensorboard": tensorboard, "safetensors": safetensors}[mode](*inputs)))
+pathlib.Path(output).write_text(json.dumps({"onnx": onnx, "tensorboard": tensorboard,
+                                            "safetensors": safetensors}[mode](*inputs)))

@@ -25,13 +25,15 @@ class Length:
         self.batches = whole if self.drop and whole else whole + (rest > 0)
         self.epoch_samples = whole * self.batch if self.drop and whole else self.positions
         self.last = rest
-        self.asynchronous = run.config.get("distribute.strategy") == "parameter_server" and (get("distribute.mode", "sync") != "sync" or get("distribute.backup_workers", 0) > 0)
+        self.asynchronous = run.config.get("distribute.strategy") == "parameter_server" and (
+            get("distribute.mode", "sync") != "sync" or get("distribute.backup_workers", 0) > 0)
         workers = self.ranks - self.servers
         backup = get("distribute.backup_workers", 0) if self.asynchronous else 0
         self.one_each = self.asynchronous and not backup  # a step is one worker's batch
         per_batch = workers if self.one_each else 1
         self.per_epoch = self.batches * per_batch
-        self.step_batch = (self.batch - self.batch // workers * backup) // per_batch if self.asynchronous else self.batch
+        of_one = (self.batch - self.batch // workers * backup) // per_batch
+        self.step_batch = of_one if self.asynchronous else self.batch
         self.epoch_samples -= self.epoch_samples // workers * backup if backup else 0
         self.steps = self.planned(get)
         self.get = get
@@ -65,7 +67,8 @@ class Length:
 
     def peak(self):
         ratio = self.step_batch / self.get("train.lr_reference_batch", 256)
-        return self.get("train.lr", 0.01) * {"none": 1, "linear": ratio, "sqrt": math.sqrt(ratio)}[self.get("train.lr_scaling", "none")]
+        scalings = {"none": 1, "linear": ratio, "sqrt": math.sqrt(ratio)}
+        return self.get("train.lr", 0.01) * scalings[self.get("train.lr_scaling", "none")]
 
     def rate(self, step):
         """Of the step that comes after `step` others; of schedule plateau the rate before all falls."""
@@ -78,14 +81,16 @@ class Length:
         whole = self.measure(self.steps, unit)
         begin = warmup / whole if whole > warmup else 1
         units = ("step", "sample", "epoch")
-        start = {u: math.floor(begin * self.measure(self.steps, u) + 0.5) if u != "epoch" else begin * self.epochs(self.steps) for u in units}
+        start = {u: math.floor(begin * self.measure(self.steps, u) + 0.5) if u != "epoch"
+                 else begin * self.epochs(self.steps) for u in units}
         since = {u: max(0, self.measure(step, u) - start[u]) for u in units}
         length = {u: self.measure(self.steps, u) - start[u] for u in units}
         return peak * self.factor(step, since, length, peak, warmup, unit)
 
     def factor(self, step, since, length, peak, warmup, warmup_unit):
         get = self.get
-        kind, end, power = get("train.schedule", "constant"), get("train.end_lr", 0.0) / peak, get("train.decay_power", 1.0)
+        kind, end = get("train.schedule", "constant"), get("train.end_lr", 0.0) / peak
+        power = get("train.decay_power", 1.0)
         done = min(1.0, since["sample"] / length["sample"]) if length["sample"] > 0 else 1.0
         fall = get("train.decay_factor", 0.1)
         if kind in ("step", "exponential"):
@@ -93,7 +98,8 @@ class Length:
             passed = since[unit] / every
             return fall ** (math.floor(passed + 1e-9) if kind == "step" else passed)
         if kind == "milestones":
-            passed = [mark for mark in get("train.milestones") for number, unit in [span_of(mark)] if self.measure(step, unit) >= number * (1 - 1e-9)]
+            passed = [mark for mark in get("train.milestones") for number, unit in [span_of(mark)]
+                      if self.measure(step, unit) >= number * (1 - 1e-9)]
             return fall ** len(passed)
         cosine = lambda high, low, share: low + (high - low) * (1 + math.cos(math.pi * share)) / 2
         if kind == "cosine":

@@ -7,7 +7,8 @@ import re
 PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 BLANKS = " \t\u00a0\u202f\u2009"
 DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "UT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3}
+ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "UT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6,
+         "PST": -8, "PDT": -7, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3}
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
@@ -40,11 +41,12 @@ def notated_number(text, notation):
     if not negative:
         text, negative = taken_sign(text)
     decimal, between = re.escape(notation["decimal"]), notation["thousands"]
-    between = f"[{BLANKS}]" if between == " " else "['\u2019]" if between == "'" else re.escape(between) if between else None
+    between = {" ": f"[{BLANKS}]", "'": "['\u2019]"}.get(between, re.escape(between or "")) or None
     whole = r"\d+" if between is None else rf"(?:\d{{1,3}}(?:{between}\d{{3}})+|\d+)"
     value = None
     if re.fullmatch(rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)", text):
-        value = float(re.sub(between, "", text).replace(notation["decimal"], ".") if between else text.replace(notation["decimal"], "."))
+        value = float(re.sub(between, "", text).replace(notation["decimal"], ".") if between
+                      else text.replace(notation["decimal"], "."))
     elif notation["decimal"] == ".":
         value = plain_number(text)
     return None if value is None else -value if negative else value
@@ -61,7 +63,8 @@ def time_of_day(text, pattern=CLOCK):
     found = re.fullmatch(pattern, text)
     if not found or (found["zone"] and found["zone"] not in ZONES):
         return None
-    hours, minutes, seconds = int(found["hh"]), int(found["mm"]), float((found["ss"] or "0") + (found["part"] or "").replace(",", "."))
+    hours, minutes = int(found["hh"]), int(found["mm"])
+    seconds = float((found["ss"] or "0") + (found["part"] or "").replace(",", "."))
     if found["half"]:
         if not 1 <= hours <= 12:
             return None
@@ -81,11 +84,18 @@ NAME = r"(?:[A-Za-z]{3,}\.?)"
 DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
 EARLY_CLOCK = r"(?:(?P<early>\d{1,2}:\d\d.*?) )?"
 SHAPES = {
-    "ymd": [rf"(?P<y>\d{{4}}){SIGN}(?P<m>\d{{1,2}}){SIGN}{DAY}", rf"(?P<y>\d{{4}}){SIGN}?(?P<m>{NAME})[,]?{SIGN}?{DAY}", r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)"],
-    "dmy": [rf"{DAY}{SIGN}(?P<m>\d{{1,2}}){SIGN}{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)", rf"{DAY}{SIGN}?(?P<m>{NAME}),?{SIGN}?{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)", r"(?P<d>\d\d)(?P<m>\d\d)(?P<y>\d{4})"],
-    "mdy": [rf"(?P<m>\d{{1,2}}){SIGN}{DAY}{SIGN}{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)", rf"(?P<m>{NAME}){SIGN}?{DAY},?{SIGN}?{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)", r"(?P<m>\d\d)(?P<d>\d\d)(?P<y>\d{4})"],
-    "ym": [rf"(?P<y>\d{{4}}){SIGN}(?P<m>\d{{1,2}})", rf"(?P<y>\d{{4}}){SIGN}?(?P<m>{NAME})", r"(?P<y>\d{4})(?P<m>\d\d)"],
-    "my": [rf"(?P<m>{NAME}){SIGN}?(?P<y>\d{{4}})", rf"(?P<m>{NAME})[-/.]?(?P<y>\d\d)", rf"(?P<m>\d{{1,2}}){SIGN}(?P<y>\d{{4}})", r"(?P<m>\d\d)(?P<y>\d{4})"],
+    "ymd": [rf"(?P<y>\d{{4}}){SIGN}(?P<m>\d{{1,2}}){SIGN}{DAY}", rf"(?P<y>\d{{4}}){SIGN}?(?P<m>{NAME})[,]?{SIGN}?{DAY}",
+            r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)"],
+    "dmy": [rf"{DAY}{SIGN}(?P<m>\d{{1,2}}){SIGN}{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)",
+            rf"{DAY}{SIGN}?(?P<m>{NAME}),?{SIGN}?{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)",
+            r"(?P<d>\d\d)(?P<m>\d\d)(?P<y>\d{4})"],
+    "mdy": [rf"(?P<m>\d{{1,2}}){SIGN}{DAY}{SIGN}{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)",
+            rf"(?P<m>{NAME}){SIGN}?{DAY},?{SIGN}?{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)",
+            r"(?P<m>\d\d)(?P<d>\d\d)(?P<y>\d{4})"],
+    "ym": [rf"(?P<y>\d{{4}}){SIGN}(?P<m>\d{{1,2}})", rf"(?P<y>\d{{4}}){SIGN}?(?P<m>{NAME})",
+           r"(?P<y>\d{4})(?P<m>\d\d)"],
+    "my": [rf"(?P<m>{NAME}){SIGN}?(?P<y>\d{{4}})", rf"(?P<m>{NAME})[-/.]?(?P<y>\d\d)",
+           rf"(?P<m>\d{{1,2}}){SIGN}(?P<y>\d{{4}})", r"(?P<m>\d\d)(?P<y>\d{4})"],
     "week": [r"(?P<y>\d{4})-?W(?P<w>\d\d)(?:-?(?P<wd>\d))?"],
     "ordinal": [rf"(?P<y>\d{{4}}){SIGN}(?P<j>\d{{3}})", r"(?P<y>\d{4})(?P<j>\d{3})"],
 }
@@ -123,7 +133,8 @@ def date_number(text, form, before=2069):
     named = weekday and weekday[1][:3].lower() in DAYS
     rest = text[weekday.end() :] if named else text
     for shape in SHAPES[form]:
-        found = re.fullmatch(rf"{shape}(?:(?P<sign>T|,? +|(?<=\d{{8}}))(?P<time>\d.*))?", re.sub(r"^(\d{6,8})\.0$", r"\1", rest))
+        found = re.fullmatch(rf"{shape}(?:(?P<sign>T|,? +|(?<=\d{{8}}))(?P<time>\d.*))?",
+                             re.sub(r"^(\d{6,8})\.0$", r"\1", rest))
         date = day_of(found, before) if found else None
         if date is None or (named and DAYS[date.weekday()] != weekday[1][:3].lower()):
             continue

@@ -35,7 +35,8 @@ def in_order(outputs, levels):
     """The quantiles of each target in rising order."""
     apart = lambda values: values.reshape(len(outputs.values), -1, levels)
     values = np.sort(apart(outputs.values), axis=2)
-    error = np.broadcast_to(apart(np.broadcast_to(outputs.error, outputs.values.shape)).max(axis=2, keepdims=True), values.shape)
+    error = np.broadcast_to(apart(np.broadcast_to(outputs.error, outputs.values.shape)).max(axis=2, keepdims=True),
+                            values.shape)
     return Outputs(values.reshape(outputs.values.shape), error.reshape(outputs.values.shape))
 
 
@@ -48,7 +49,8 @@ def predict(trainer, model, text, cwd, config, lengths=None):
         if config["data.format"] in ("csv", "libsvm"):
             words += ["--data.on_bad_record", "skip", "--data.max_bad_share", "1"]
         words += ["--lengths", lengths] if lengths else []
-        done = subprocess.run(words, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(words, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace")
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
         with open(path, newline="", errors="surrogateescape") as file:
@@ -105,7 +107,8 @@ def from_predictions(form, names, cells, label_columns):
             return logits(value - np.log(np.maximum(1 - p, 1e-9)), error + UNIT / np.maximum(1 - p, UNIT), 1 - p)
     values = numbers([row[1:] for row in cells])
     # Labels far from 0 have more digits than single precision.
-    rounding = [10.0 ** (1 - most) if (most := max((digits_of(row[1 + i]) for row in cells), default=0)) > 9 else 1.5 * UNIT for i in range(values.shape[1])]
+    rounding = [10.0 ** (1 - most) if (most := max((digits_of(row[1 + i]) for row in cells), default=0)) > 9
+                else 1.5 * UNIT for i in range(values.shape[1])]
     if form.link == "exp":
         value, error = logarithm(values)
         return Outputs(value, error)
@@ -120,18 +123,24 @@ def from_predictions(form, names, cells, label_columns):
         x = np.clip(values[:, i], -3.4e38, 3.4e38)
         columns.append([np.nan if np.isnan(v) else scale.apply(v) for v in x])
         step = rounding[i] * np.abs(x)
-        errors.append([0.0 if np.isnan(v) else abs(scale.apply(v + s) - scale.apply(v - s)) / 2 + UNIT for v, s in zip(x, step)])
+        errors.append([0.0 if np.isnan(v) else abs(scale.apply(v + s) - scale.apply(v - s)) / 2 + UNIT
+                       for v, s in zip(x, step)])
         columns[-1] = np.where(beyond, columns[-1] + np.sign(x) * FAR, columns[-1])
         errors[-1] = np.where(beyond, FAR, errors[-1])
     return Outputs(np.array(columns).T, np.array(errors).T)
 
 
-PRESETS = {"gpt": "embedding({outputs}, 128) positions(learned) transformer(4, 4, causal=true) layer_norm dense({outputs}, bias=false, tie=0)", "nlinear": "flatten dense({outputs}, init=zero)", "forecast_mlp": "flatten wide_deep(dense({outputs}, init=zero) | dense(128) relu dropout(0.1) dense({outputs}))"}
+PRESETS = {"gpt": "embedding({outputs}, 128) positions(learned) transformer(4, 4, causal=true) layer_norm "
+                  "dense({outputs}, bias=false, tie=0)",
+           "nlinear": "flatten dense({outputs}, init=zero)",
+           "forecast_mlp": "flatten wide_deep(dense({outputs}, init=zero) | "
+                           "dense(128) relu dropout(0.1) dense({outputs}))"}
 
 
 def scaling_of(config):
     """How pasts of labels are scaled before the layers and behind them: (kind, labels, window), or None."""
-    kind = config.get("data.window_scale", "none") if config.get("data.window") and config.get("data.horizon") else "none"
+    forecast = config.get("data.window") and config.get("data.horizon")
+    kind = config.get("data.window_scale", "none") if forecast else "none"
     return None if kind == "none" else (kind, len(list_of(config["data.label"])), config["data.window"])
 
 
@@ -139,8 +148,10 @@ def from_weights(config, tensors, temperature, dataset):
     """None for a model that the auditor cannot compute."""
     if dataset.features is None or config.get("train.precision") == "bf16":
         return None
-    layers = config.get("model.layers") or PRESETS.get(config.get("model.preset"), "").format(outputs=config.get("model.outputs"))
-    found = forward(layers, tensors, dataset.features, scaling_of(config), config.get("data.record") == "sequence" or config.get("data.format") == "text", dataset.lengths)
+    preset = PRESETS.get(config.get("model.preset"), "")
+    layers = config.get("model.layers") or preset.format(outputs=config.get("model.outputs"))
+    found = forward(layers, tensors, dataset.features, scaling_of(config),
+                    config.get("data.record") == "sequence" or config.get("data.format") == "text", dataset.lengths)
     if found is None:
         return None
     if dataset.of_positions:

@@ -129,7 +129,8 @@ def batch_norm_text(run, length):
 def check_exchange(sheet, run, place, rows, length, parameters):
     """On one host gradients are summed in shared memory, unless they are compressed or have owners."""
     get = run.config.get
-    shared = get("distribute.algorithm", "auto") in ("auto", "shared") and get("distribute.compression", "fp32") == "fp32"
+    shared = get("distribute.algorithm", "auto") in ("auto", "shared")
+    shared = shared and get("distribute.compression", "fp32") == "fp32"
     one_host = len(set(run.record["launch"]["hosts"])) == 1 and shared
     if length.ranks == 1 or one_host and get("distribute.strategy") in ("allreduce", "central_storage", "local_sgd"):
         sheet.equal(place + "sent per step and rank", rows["sent per step and rank"].removesuffix(" on average"), "0 B")
@@ -157,7 +158,8 @@ def check_memory(sheet, run, place, rows, parameters, stored):
     optimizer, get = run.config.get("train.optimizer", "sgd"), run.config.get
     slots = SLOTS.get(optimizer, bool(get("train.momentum")) if optimizer == "sgd" else None)
     averages = bool(get("train.ema")) + bool(get("train.swa_from"))
-    if slots is None or length_of(run).ranks > 1 or get("distribute.strategy") not in ("allreduce", "central_storage", "auto"):
+    one = get("distribute.strategy") in ("allreduce", "central_storage", "auto") and length_of(run).ranks == 1
+    if slots is None or not one:
         return
     sheet.equal(place + "checkpoint", rows["checkpoint"], human_bytes(stored + 4 * (slots + averages) * parameters))
     if slots and not averages:

@@ -29,7 +29,8 @@ def check_predictions(sheet, run):
             wanted = [[str(number) for number in pair] for pair in zip(*whole.places())]
             sheet.equal(place + "columns of positions", names[1:3], ["record", "position"])
             sheet.equal(place + "lines", len(cells), len(wanted))
-            sheet.equal(place + "lines of other positions", [row[0] for row, pair in zip(cells, wanted) if row[1:3] != pair], [])
+            sheet.equal(place + "lines of other positions",
+                        [row[0] for row, pair in zip(cells, wanted) if row[1:3] != pair], [])
             names, cells = names[:1] + names[3:], [row[:1] + row[3:] for row in cells]
         if whole.table is not None:
             bad = sorted(set(range(len(whole.table.table.records))) - {int(row) for row in whole.rows})
@@ -42,7 +43,8 @@ def check_predictions(sheet, run):
 
 def check_answers(sheet, run, place, names, cells, classes=None):
     form, classes = run.form, run.class_names() if classes is None else classes
-    targets = [column["name"] for column in run.label_columns()] or [f"target{i}" for i in range(run.sets["train"].counted().targets.shape[1])]
+    targets = [column["name"] for column in run.label_columns()] or [
+        f"target{i}" for i in range(run.sets["train"].counted().targets.shape[1])]
     if form.targets == "value":
         levels = [f"q{level:g}" for level in form.levels] if form.loss == "quantile" else []
         if levels:
@@ -59,20 +61,24 @@ def check_answers(sheet, run, place, names, cells, classes=None):
         sheet.equal(place + "columns", names[1:], [*targets, *(kind + target for target in targets)])
         border = 0.5 if form.has_probabilities else 0
         # A probability of 0.5 in single precision may be either.
-        given = [[answer if abs(p - border) <= 1e-6 else str(int(p > border)) for p, answer in zip(row, said)] for row, said in zip(values, answers)]
+        given = [[answer if abs(p - border) <= 1e-6 else str(int(p > border)) for p, answer in zip(row, said)]
+                 for row, said in zip(values, answers)]
         check_same(sheet, place, answers, given)
         return
     count = values.shape[1] if form.targets == "class" or kind == "p_" else 2
     classes = classes or [str(i) for i in range(count)]
-    sheet.equal(place + "columns", names[1:], ["prediction", *(kind + name for name in (classes if len(classes) == values.shape[1] else classes[1:]))])
+    sheet.equal(place + "columns", names[1:], [
+        "prediction", *(kind + name for name in (classes if len(classes) == values.shape[1] else classes[1:]))])
     if values.shape[1] == 1:
         said = [int(row[0] > 0) for row in values]
     elif count == 2 and "threshold" in run.metadata:
         said = [int(row[1] >= threshold) for row in values]
     else:
         said = values.argmax(axis=1)
-    sure = np.abs(np.sort(values, axis=1)[:, -1] - np.sort(values, axis=1)[:, -2]) > 1e-6 if values.shape[1] > 1 else np.abs(values[:, 0]) > 1e-6
-    check_same(sheet, place, [row for row, each in zip(answers, sure) if each], [[classes[i]] for i, each in zip(said, sure) if each])
+    ordered = np.sort(values, axis=1)
+    sure = np.abs(ordered[:, -1] - (ordered[:, -2] if values.shape[1] > 1 else 0)) > 1e-6
+    check_same(sheet, place, [row for row, each in zip(answers, sure) if each],
+               [[classes[i]] for i, each in zip(said, sure) if each])
     if kind == "p_":
         off = float(np.abs(values.sum(axis=1) - 1).max()) if len(values) else 0.0
         sheet.check(place + "sum of the probabilities", off, 0, lambda a, b: a <= 1e-6 * max(len(classes), 3))

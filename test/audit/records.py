@@ -22,7 +22,8 @@ class Values:
         form = figures.form
         levels = max(len(form.levels), 1)
         columns = run.target_columns()
-        value, error = predictions(form, figures.outputs.values), figures.outputs.error * np.ones_like(figures.outputs.values)
+        value = predictions(form, figures.outputs.values)
+        error = figures.outputs.error * np.ones_like(figures.outputs.values)
         if form.link == "exp":
             error = value * error
         self.targets, self.predictions, self.errors = figures.targets.copy(), value.copy(), error.copy()
@@ -40,12 +41,14 @@ class Values:
 
     def middle(self, target):
         column = target * self.levels + self.levels // 2
-        return self.predictions[:, column], self.errors[:, column] + 2e-7 * np.abs(self.predictions[:, column]), self.targets[:, target]
+        value = self.predictions[:, column]
+        return value, self.errors[:, column] + 2e-7 * np.abs(value), self.targets[:, target]
 
 
 def check_fits(sheet, run, json, figures):
     form = figures.form
-    wanted = min(figures.targets.shape[1], 4) if form.targets == "value" and form.link != "direction" and not run.config.get("data.horizon") else 0
+    fitted = form.targets == "value" and form.link != "direction" and not run.config.get("data.horizon")
+    wanted = min(figures.targets.shape[1], 4) if fitted else 0
     sheet.equal("evaluation.json: fits", len(json.get("fits", [])), wanted)
     if not wanted:
         return
@@ -61,9 +64,11 @@ def check_fit(sheet, place, fit, prediction, error, target):
     targets, predicted, errors = target[there][order], prediction[there][order], error[there][order]
     for k, (t, p) in enumerate(zip(fit["target"], fit["prediction"])):
         unit = 1.1e-5 * abs(t) + 1e-12
-        near = [j for j in range(*np.searchsorted(targets, [t - unit, t + unit])) if same_digits(t, Span(targets[j], targets[j] - 2e-7 * abs(targets[j]), targets[j] + 2e-7 * abs(targets[j])), 6)]
+        around = lambda value, off: Span(value, value - off, value + off)
+        near = [j for j in range(*np.searchsorted(targets, [t - unit, t + unit]))
+                if same_digits(t, around(targets[j], 2e-7 * abs(targets[j])), 6)]
         sheet.check(f"{place}.target[{k}]", t, "a target of the set", lambda a, b: bool(near))
-        close = [j for j in near if same_digits(p, Span(predicted[j], predicted[j] - errors[j], predicted[j] + errors[j]), 6)]
+        close = [j for j in near if same_digits(p, around(predicted[j], errors[j]), 6)]
         right = min((float(predicted[j]) for j in near), key=lambda v: abs(v - p), default=math.nan)
         sheet.check(f"{place}.prediction[{k}]", p, right, lambda a, b: bool(close))
     check_residuals(sheet, place, fit, prediction, error, target, there)
@@ -74,7 +79,8 @@ def check_residuals(sheet, place, fit, prediction, error, target, there):
     sizes = sorted(abs(p - t) for t, p in zip(fit["target"], fit["prediction"]))
     right = 1.2 * sizes[(len(sizes) - 1) * 98 // 100] if sizes else 1.0
     slack = 1e-5 * max(map(abs, fit["target"] + fit["prediction"]), default=0)
-    sheet.check(f"{place}.residual_width", width, right if right > 0 else 1.0, lambda a, b: abs(a - b) <= 2 * slack + 1e-6 * abs(b))
+    sheet.check(f"{place}.residual_width", width, right if right > 0 else 1.0,
+                lambda a, b: abs(a - b) <= 2 * slack + 1e-6 * abs(b))
 
     def counts(chosen):
         bins = np.clip(np.floor(((prediction - target)[chosen] / width + 1) / 2 * RESIDUAL_BINS), 0, RESIDUAL_BINS - 1)
@@ -145,14 +151,16 @@ def texts_of(run, figures, values, i):
         shown = probabilities(form, row)[0] if form.link == "logit" else row[0]
         return numbers_text(figures.targets[i]), numbers_text(shown)
     more = [scale_of(column).more_digits() for column in run.target_columns()] if form.link != "direction" else []
-    return numbers_text(values.targets[i], more), numbers_text(values.predictions[i], [each for each in more for _ in range(values.levels)])
+    of_levels = [each for each in more for _ in range(values.levels)]
+    return numbers_text(values.targets[i], more), numbers_text(values.predictions[i], of_levels)
 
 
 def check_worst(sheet, run, json, figures, dataset):
     values = Values(run, figures) if figures.form.targets == "value" else None
     outputs, error = figures.outputs.values, figures.outputs.error
     # Of a probability that is 0 or 1 in single precision the loss may be anything farther.
-    losses, near = record_losses(figures, outputs), record_losses(figures, outputs - np.where(error >= FAR, FAR * np.sign(outputs), 0))
+    losses = record_losses(figures, outputs)
+    near = record_losses(figures, outputs - np.where(error >= FAR, FAR * np.sign(outputs), 0))
     least = np.nan_to_num(np.minimum(losses, near), nan=np.inf)
     most = np.where(losses - least > 1e-5, np.inf, np.nan_to_num(losses, nan=np.inf))
     left, last = np.ones(len(losses), bool), np.inf
@@ -165,11 +173,13 @@ def check_worst(sheet, run, json, figures, dataset):
         own = i is not None and left[i] and least[i] - slack <= loss <= most[i] + slack
         # None of those behind it has a larger loss; records of the same loss may change places, within its digits.
         first = own and loss <= last + slack and least[left].max(initial=-np.inf) <= loss + slack
-        sheet.check(f"{place}.record", shown["record"], int(dataset.rows[np.argmax(np.where(left, least, -np.inf))]), lambda a, b: first)
+        sheet.check(f"{place}.record", shown["record"], int(dataset.rows[np.argmax(np.where(left, least, -np.inf))]),
+                    lambda a, b: first)
         if i is None:
             continue
         if "position" in shown:
-            sheet.equal(f"{place}.position", shown["position"], None if dataset.place is None else int(dataset.place[i]))
+            sheet.equal(f"{place}.position", shown["position"],
+                        None if dataset.place is None else int(dataset.place[i]))
         sheet.check(f"{place}.loss", shown["loss"], float(losses[i]), lambda a, b: own)
         left[i], last = False, loss
         check_worst_record(sheet, run, place, shown, i, figures, dataset, values, json.get("columns", []))
@@ -177,7 +187,8 @@ def check_worst(sheet, run, json, figures, dataset):
 
 def row_of(dataset, shown):
     """The record, or position, of the set that is shown; None for numbers that are none of its."""
-    found = np.flatnonzero((dataset.rows == shown["record"]) & (True if dataset.place is None else dataset.place == shown.get("position")))
+    found = np.flatnonzero((dataset.rows == shown["record"])
+                           & (True if dataset.place is None else dataset.place == shown.get("position")))
     return int(found[0]) if len(found) else None
 
 
@@ -193,7 +204,8 @@ def check_worst_record(sheet, run, place, shown, i, figures, dataset, values, co
         check_picture(sheet, f"{place}.picture", shown["picture"], dataset)
     if dataset.windows:
         origin = dataset.windows.origins[i]
-        sheet.equal(f"{place}.cells", shown["cells"], [*dataset.windows.positions.names(origin), dataset.windows.positions.time_text(origin, 0)])
+        sheet.equal(f"{place}.cells", shown["cells"],
+                    [*dataset.windows.positions.names(origin), dataset.windows.positions.time_text(origin, 0)])
     if "cells" in shown and dataset.table is not None:
         check_cells(sheet, place, shown["cells"], columns, dataset, i)
 
@@ -229,14 +241,16 @@ def check_cells(sheet, place, cells, columns, dataset, i):
         elif "date" not in column.json and "bins" not in column.json and column.json["scale"] != "robust":
             # It comes from the feature, in single precision.
             slack = 3e-7 * (abs(value) + abs(column.json.get("deviation", 0)) + abs(column.json.get("mean", 0)))
-            sheet.check(at, shown, value, lambda a, b: not is_no_number(a := only_number(a, column)) and same_digits(a, Span(b, b - slack, b + slack), 5))
+            sheet.check(at, shown, value, lambda a, b: not is_no_number(a := only_number(a, column))
+                        and same_digits(a, Span(b, b - slack, b + slack), 5))
 
 
 def only_number(text, column):
     """The number of "(missing or 3)", which stands where it is the number that is filled in."""
     found = re.fullmatch(r"\(missing or (\S+)\)", text)
     filled = column.json["mean"] if column.json["missing"] == "mean" else column.json["missing"]
-    return found[1] if found and column.json["scale"] != "log" and abs(float(found[1]) - filled) <= 1e-4 * abs(filled) + 1e-6 else text
+    same = found and column.json["scale"] != "log" and abs(float(found[1]) - filled) <= 1e-4 * abs(filled) + 1e-6
+    return found[1] if same else text
 
 
 def is_no_number(text):

@@ -23,7 +23,8 @@ def statistics(values):
     mean = float(values.mean()) if len(values) else 0.0
     if not len(values):
         return {"count": 0, "mean": 0.0, "deviation": 0.0, "min": 0.0, "max": 0.0}
-    found = {"mean": mean, "deviation": np.sqrt(((values - mean) ** 2).mean()), "min": values.min(), "max": values.max()}
+    found = {"mean": mean, "deviation": np.sqrt(((values - mean) ** 2).mean()), "min": values.min(),
+             "max": values.max()}
     return {"count": len(values)} | {name: float(value) for name, value in found.items()}
 
 
@@ -47,11 +48,13 @@ def check_schema(sheet, run):
             for name in ("min", "max", "mean", "deviation"):
                 size = max(abs(right["max"]), abs(right["min"]), 1e-300)
                 sheet.check(f"{place}.{name}", column[name], right[name], lambda a, b: abs(a - b) <= 1e-9 * size)
-            sheet.check(place + ".squares", column["squares"], right["count"] * right["deviation"] ** 2, lambda a, b: abs(a - b) <= 1e-6 * abs(b) + 1e-9 * size * size)
+            sheet.check(place + ".squares", column["squares"], right["count"] * right["deviation"] ** 2,
+                        lambda a, b: abs(a - b) <= 1e-6 * abs(b) + 1e-9 * size * size)
             if "quartiles" in column and len(values) <= 65536:
                 for i, share in enumerate((0.25, 0.5, 0.75)):
                     low, high = (float(np.quantile(values, share, method=m)) for m in ("lower", "higher"))
-                    sheet.check(f"{place}.quartiles[{i}]", column["quartiles"][i], (low, high), lambda a, b: b[0] - 1e-9 * size <= a <= b[1] + 1e-9 * size)
+                    sheet.check(f"{place}.quartiles[{i}]", column["quartiles"][i], (low, high),
+                                lambda a, b: b[0] - 1e-9 * size <= a <= b[1] + 1e-9 * size)
         elif column["use"] == "label":
             check_class_order(sheet, run, place, column)
         elif column["use"] == "feature" and column["encode"] != "hash":
@@ -72,7 +75,8 @@ def check_class_order(sheet, run, place, column):
     if len(counts) == 2:
         right = positive_class(counts, named[labels.index(column["name"])] if len(named) > 1 else named[0])
         sheet.equal(place + ": positive class", column["values"][1:], [right])
-        sheet.equal("model.safetensors: positive", run.metadata.get("positive"), right if len(labels) == 1 else run.metadata.get("positive"))
+        sheet.equal("model.safetensors: positive", run.metadata.get("positive"),
+                    right if len(labels) == 1 else run.metadata.get("positive"))
 
 
 def check_inspect(sheet, run):
@@ -115,7 +119,8 @@ def check_numbers(sheet, place, column, there):
     try:
         if column["kind"] == "date":
             form, *words = re.findall(r"[\w=]+", column["dates"]["read_as"])[1:]
-            values = [date_number(c, form, int(dict(w.split("=") for w in words if "=" in w).get("before", 2069))) for c in there]
+            values = [date_number(c, form, int(dict(w.split("=") for w in words if "=" in w).get("before", 2069)))
+                      for c in there]
         else:
             values = [float(c) for c in there]
         right = statistics(values)
@@ -127,7 +132,8 @@ def check_numbers(sheet, place, column, there):
     if column["kind"] == "date":
         ends = [written_date(right[name], form) for name in ("min", "max")]
         sheet.equal(place + ".dates", [column["dates"]["first"], column["dates"]["last"]], ends)
-        sheet.equal(place + ".dates.years_of_two_digits", column["dates"]["years_of_two_digits"], sum(has_short_year(c, form) for c in there))
+        sheet.equal(place + ".dates.years_of_two_digits", column["dates"]["years_of_two_digits"],
+                    sum(has_short_year(c, form) for c in there))
 
 
 def check_init(trainer, cwd, path, label, preset=""):
@@ -147,7 +153,7 @@ def check_init(trainer, cwd, path, label, preset=""):
     counts = Counter(cell for cell in cells if cell)
     held = int((hash_of_records(1, sum(counts.values())) < float(re.search(r"[\d.]+", share)[0])).sum())
     right = {"task": shown["task"], "sets": {"train": sum(counts.values()) - held, "validation": held, "test": 0},
-             "parameters": plan["parameters"], "records": len(table.records), "features": int(plan["model"][1][1])}  # fmt: skip
+             "parameters": plan["parameters"], "records": len(table.records), "features": int(plan["model"][1][1])}
     if "numbers" in shown:
         found = statistics([float(cell) for cell in cells if cell])
         right["numbers"] = {name: found[name] for name in ("min", "max", "mean", "deviation")}

@@ -38,7 +38,8 @@ def lines_of(text):
 def split_record(line, separator, quotes):
     """Its fields; a text where a quote is wrong; None if a quote is open at its end."""
     if not quotes or '"' not in line:
-        return [part.strip(" \t" if separator != " " else "\t") if separator != "\t" else part.strip(" ") for part in line.split(separator)]
+        return [part.strip(" \t" if separator != " " else "\t") if separator != "\t" else part.strip(" ")
+                for part in line.split(separator)]
     blanks = [c for c in " \t" if c != separator]
     fields, i = [], 0
     while True:
@@ -100,7 +101,8 @@ def read_table(text, cwd, config, names=None):
     """`names`: columns of the model, for a table without a header."""
     files = files_of(text, cwd, EXTENSIONS)
     table = TableText(names=[], records=[], files=files)
-    skip, header, separator = config.get("data.skip_lines", 0), config.get("data.header", "auto"), config.get("data.separator", "auto")
+    skip = config.get("data.skip_lines", 0)
+    header, separator = (config.get(f"data.{key}", "auto") for key in ("header", "separator"))
     quotes = config.get("data.quotes", True)
     for number, path in enumerate(files):
         lines = lines_of(decode(read_bytes(path), config.get("data.encoding", "auto")))[skip:]
@@ -111,16 +113,19 @@ def read_table(text, cwd, config, names=None):
         separator = {"tab": "\t"}.get(separator, separator)
         records = list(records_of(lines, separator, quotes))
         if number == 0:
-            has_header = header == "yes" or (header == "auto" and bool(records) and not any(plain_number(f) is not None for f in records[0]))
+            titled = bool(records) and all(plain_number(f) is None for f in records[0])
+            has_header = header == "yes" or header == "auto" and titled
             table.header = has_header
             table.names = unique(records[0]) if has_header else names or [f"c{i + 1}" for i in range(len(records[0]))]
             # A separator at the end of each record is no column.
-            if has_header and table.names[-1] == "" and all(isinstance(r, str) or len(r) == len(table.names) and r[-1] == "" for r in records):
+            empty = lambda r: isinstance(r, str) or len(r) == len(table.names) and r[-1] == ""
+            if has_header and table.names[-1] == "" and all(map(empty, records)):
                 table.names.pop()
         if has_header:
             records = records[1:]
         for record in records:
-            if isinstance(record, list) and len(record) == len(table.names) + 1 and record[-1] == "" and first.rstrip().endswith(separator):
+            longer = isinstance(record, list) and len(record) == len(table.names) + 1
+            if longer and record[-1] == "" and first.rstrip().endswith(separator):
                 record = record[:-1]
             table.record_of.append(len(table.records))
             table.records.append(record)

@@ -59,8 +59,10 @@ class TextPart:
     characters: float  # of the tokens that are predicted
 
     def names(self):
-        shown = lambda raw: "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in raw.decode(errors="backslashreplace"))
-        return [shown(value) for value in self.values] + ["\ufffd"] * self.replaces if len(self.values) + self.replaces <= 1000 else []
+        shown = lambda raw: "".join(c if c.isprintable() else f"\\x{ord(c):02x}"
+                                    for c in raw.decode(errors="backslashreplace"))
+        few = len(self.values) + self.replaces <= 1000
+        return [shown(value) for value in self.values] + ["\ufffd"] * self.replaces if few else []
 
 
 class TextSets:
@@ -90,7 +92,8 @@ class TextSets:
         return [token for path in files for token in cut(read_bytes(path), self.kind)], files
 
     def encoded(self, tokens):
-        return np.array([self.numbers[token] if token in self.numbers or not self.replaces else len(self.values) for token in tokens], int)
+        return np.array([self.numbers[token] if token in self.numbers or not self.replaces else len(self.values)
+                         for token in tokens], int)
 
     def windows(self, tokens, after):
         """Windows one behind the other; `after`: whether the token after a window belongs to it."""
@@ -114,7 +117,8 @@ def check_vocabulary(sheet, run):
         return
     texts, schema = run.sets.texts_data, run.schema
     values = [] if texts.kind == "bytes" else [value.decode() for value in texts.values]
-    sheet.equal("schema.json: tokens, unknown, size", [schema["tokens"], schema["unknown"], schema["size"]], [texts.kind, "replace" if texts.replaces else "refuse", len(texts.values) + texts.replaces])
+    sheet.equal("schema.json: tokens, unknown, size", [schema["tokens"], schema["unknown"], schema["size"]],
+                [texts.kind, "replace" if texts.replaces else "refuse", len(texts.values) + texts.replaces])
     sheet.equal("schema.json: values", schema["values"], values)
 
 
@@ -128,7 +132,8 @@ def check_predicted_text(sheet, run, check_answers):
     names, cells, place = given.names, given.cells, "predict: train: "
     rows, window = features.shape[:2]
     sheet.equal(place + "columns of positions", names[1:3], ["record", "position"])
-    sheet.equal(place + "lines of other positions", [row[:3] for i, row in enumerate(cells) if row[:3] != [str(i), str(i // window), str(i % window)]], [])
+    sheet.equal(place + "lines of other positions",
+                [row[:3] for i, row in enumerate(cells) if row[:3] != [str(i), str(i // window), str(i % window)]], [])
     sheet.equal(place + "lines", len(cells), rows * window)
     check_answers(sheet, run, place, names[:1] + names[3:], [row[:1] + row[3:] for row in cells], [])
     if (own := from_weights(run.config, run.tensors, run.temperature, run.sets.of_windows(features))) is not None:

@@ -15,7 +15,8 @@ def check_shares(sheet, run, place, shares):
             sheet.check(f"{place}.{name}", shares[name], "at most 1", lambda a, b: a <= 1 + 1e-9)
     total = sum(shares.get(name, 0) for name in TIMES)
     # Rank 0 tells the times of asynchronous workers, and may have made no step since the line before.
-    sheet.check(f"{place} together", total, 1.0, lambda a, b: abs(a - b) < 1e-6 or a == 0 and length_of(run).asynchronous)
+    sheet.check(f"{place} together", total, 1.0,
+                lambda a, b: abs(a - b) < 1e-6 or a == 0 and length_of(run).asynchronous)
     parts = shares["forward"] + shares["optimizer"]
     sheet.check(f"{place} parts of compute", shares["compute"], parts, lambda a, b: a >= b - 1e-6)
 
@@ -24,9 +25,11 @@ def gradients_of(run, json):
     """That each worker has pushed since the last start; None where all ranks make the same steps."""
     if "workers" not in json:
         return None
-    whole, start = sum(worker["samples"] for worker in json["workers"]) == json["samples_seen"], run.started_at(json.get("step"))
+    whole = sum(worker["samples"] for worker in json["workers"]) == json["samples_seen"]
+    start = run.started_at(json.get("step"))
     before = [m["workers"] for m in run.metrics if whole and start and m["kind"] == "workers" and m["step"] == start]
-    return [worker["computed"] - (before[0][i]["computed"] if before else 0) for i, worker in enumerate(json["workers"])]
+    return [worker["computed"] - (before[0][i]["computed"] if before else 0)
+            for i, worker in enumerate(json["workers"])]
 
 
 def check_ranks(sheet, run, place, json, length, gradients=None, dot="."):
@@ -51,7 +54,8 @@ def check_ranks(sheet, run, place, json, length, gradients=None, dot="."):
         for name in ("data", "compute", "exchange", "waiting"):
             sheet.check(at(name, i), json[name][i], 0, lambda a, b: b <= a <= json["seconds"] + 4 * micro)
         right = paces[i] / least if least > 0 and i in paces else 1
-        sheet.check(at("to_best", i), json["to_best"][i], right, lambda a, b: abs(a - b) <= 4 * micro * (1 + b) / shortest + micro)
+        sheet.check(at("to_best", i), json["to_best"][i], right,
+                    lambda a, b: abs(a - b) <= 4 * micro * (1 + b) / shortest + micro)
         sheet.check(at("to_own", i), json["to_own"][i], "1 or more", lambda a, b: a == 0 or a >= 1 - micro)
         sheet.check(at("slow_windows", i), json["slow_windows"][i], json["windows"], lambda a, b: 0 <= a <= b)
         slow, windows = json["slow_windows"][i], json["windows"]
@@ -62,9 +66,11 @@ def check_ranks(sheet, run, place, json, length, gradients=None, dot="."):
         sheet.equal(f"{place}{dot}hosts[{i}].ranks", host["ranks"], len(ranks))
         # A host delays the others: while its last rank is alone, and while only ranks of it are to come.
         delay = sum(json["delay"][k] for k in ranks) if len(json["hosts"]) > 1 else 0
-        sheet.check(f"{place}{dot}hosts[{i}].delay", host["delay"], delay, lambda a, b: a >= b - micro * (1 + len(ranks)) and (a == 0 or b > 0))
+        sheet.check(f"{place}{dot}hosts[{i}].delay", host["delay"], delay,
+                    lambda a, b: a >= b - micro * (1 + len(ranks)) and (a == 0 or b > 0))
         cost = host["delay"] / json["seconds"] if json["seconds"] > 0 else 0
-        sheet.check(f"{place}{dot}hosts[{i}].cost", host["cost"], cost, lambda a, b: abs(a - b) <= micro * (1 + len(ranks)) / max(json["seconds"], micro) + micro)
+        sheet.check(f"{place}{dot}hosts[{i}].cost", host["cost"], cost,
+                    lambda a, b: abs(a - b) <= micro * (1 + len(ranks)) / max(json["seconds"], micro) + micro)
 
 
 def check_workers(sheet, run, place, json, samples_seen, dot="."):

@@ -29,7 +29,8 @@ class Positions:
         names = list(zip(*(texts_of(name) for name in list_of(config.get("data.series"))))) or [()] * len(whole.rows)
         texts, column = texts_of(config["data.time"]), column_of(config["data.time"]) or {}
         keys = order_of_times(texts, column)
-        self.dates = "date" in column or not (plain_number(texts[0]) is not None or "notation" in column and notated_number(texts[0], column["notation"]) is not None)
+        self.dates = "date" in column or not (plain_number(texts[0]) is not None or "notation" in column
+                                              and notated_number(texts[0], column["notation"]) is not None)
         numbers = {}
         for name in names:
             numbers.setdefault(name, len(numbers))
@@ -39,7 +40,8 @@ class Positions:
         self.places = [(i, keys[i], False, numbers[names[i]]) for i in order]
         self.find_step()
         self.find_gaps()
-        ends = [p for p in range(len(self.places) + 1) if p in (0, len(self.places)) or self.places[p - 1][3] != self.places[p][3]]
+        ends = [p for p in range(len(self.places) + 1) if p in (0, len(self.places))
+                or self.places[p - 1][3] != self.places[p][3]]
         self.ranges = list(zip(ends, ends[1:]))
         self.hold(schema)
 
@@ -113,7 +115,8 @@ class Positions:
         self.still = features[:, [i for i, owner in enumerate(owners) if owner in series]]
         # Of each number in a window.
         self.owners = [c["name"] for c in columns for _ in range(self.window)]
-        self.owners += [owner for owner in owners if owner not in series for _ in range(self.window + self.horizon * (owner in future))]
+        self.owners += [owner for owner in owners if owner not in series
+                        for _ in range(self.window + self.horizon * (owner in future))]
         self.owners += [owner for owner in owners if owner in series]
 
     def fill_labels(self, filled):
@@ -129,7 +132,8 @@ class Positions:
 
     def features(self, origin):
         past, ahead = slice(origin - self.window, origin), slice(origin - self.window, origin + self.horizon)
-        return np.concatenate([*self.labels[past].T, *(values[ahead if known else past] for values, known in self.moving), self.still[origin - 1]])
+        moving = (values[ahead if known else past] for values, known in self.moving)
+        return np.concatenate([*self.labels[past].T, *moving, self.still[origin - 1]])
 
     def time_text(self, origin, step):
         """Of a position ahead, which may lie beyond the end."""
@@ -173,7 +177,8 @@ class WindowSet:
             origins = [o for o in range(begin + window, end - horizon + 1) if within[o : o + horizon].all()]
             for origin in origins:
                 if (origin - origins[0]) % stride == 0:
-                    whole = positions.known[origin - window : origin].all() and positions.measured[origin : origin + horizon].all()
+                    whole = positions.known[origin - window : origin].all()
+                    whole = whole and positions.measured[origin : origin + horizon].all()
                     self.left_out += not whole
                     self.origins += [origin] if whole else []
 
@@ -187,14 +192,19 @@ class WindowSet:
     def ends(self):
         """The first and the last time of the horizons."""
         places, horizon = self.positions.places, self.positions.horizon
-        return self.positions.text(min(places[o][1] for o in self.origins)), self.positions.text(max(places[o + horizon - 1][1] for o in self.origins))
+        ends = min(places[o][1] for o in self.origins), max(places[o + horizon - 1][1] for o in self.origins)
+        return tuple(map(self.positions.text, ends))
 
     def naive(self):
         """Name, mean absolute error by step in units of the labels, and mean squared error of the scaled ones."""
         p, found = self.positions, []
-        for name, season in [("the last value", 1)] + [(f"the value {s} positions before", s) for s in [p.config.get("data.season", 0)] if s]:
+        season = p.config.get("data.season", 0)
+        named = [(f"the value {season} positions before", season)] if season else []
+        for name, season in [("the last value", 1), *named]:
             ahead = np.array(self.origins)[:, None] + np.arange(p.horizon)
             back = np.array(self.origins)[:, None] - season + np.arange(p.horizon) % season
-            absolute = [np.abs(scale.undo(p.labels[back, k]) - scale.undo(p.labels[ahead, k])) for k, scale in enumerate(p.scales)]
-            found.append((name, np.mean(absolute, axis=(0, 1)), float(((p.labels[back] - p.labels[ahead]) ** 2).mean())))
+            absolute = [np.abs(scale.undo(p.labels[back, k]) - scale.undo(p.labels[ahead, k]))
+                        for k, scale in enumerate(p.scales)]
+            found.append((name, np.mean(absolute, axis=(0, 1)),
+                          float(((p.labels[back] - p.labels[ahead]) ** 2).mean())))
         return found

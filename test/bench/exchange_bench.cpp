@@ -100,9 +100,8 @@ int main(int argc, char** argv) {
   const bool ordered = argc > 1 && std::string(argv[1]) == "ordered";
   const Index ranks_per_node = argc > 2 ? std::stoll(argv[2]) : 0;
   return run_session([&](Communicator& comm) {
-    for (const Index kib : {16, 256, 1024, 4096, 16384, 65536}) {
+    for (const Index kib : {16, 256, 1024, 4096, 16384, 65536})
       measure(comm, kib * 256, ordered ? Reduction::kOrdered : Reduction::kNative, ranks_per_node);
-    }
     return 0;
   });
 }

@@ -1,10 +1,4 @@
 // What every augmentation must keep, whatever it does to an image.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <set>
-
 #include "lockstep/data/augmenter.h"
 #include "support/seed.h"
 

@@ -1,10 +1,7 @@
 // ONNX files of models, read back with the classes of the format.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
-
-#include <string>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"

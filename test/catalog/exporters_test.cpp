@@ -1,10 +1,5 @@
 // What every exporter must keep, and the bytes of those whose form is simple.
-#include <gtest/gtest.h>
 #include <zlib.h>
-
-#include <cstring>
-#include <map>
-#include <set>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"

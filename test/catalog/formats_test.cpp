@@ -1,11 +1,4 @@
 // What every data format must keep, whatever it reads.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <set>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"
@@ -103,9 +96,8 @@ DataOptions make_sample(const std::string& format, const TemporaryDirectory& dir
     write_file_atomically(options.train, text);
   } else if (format == "libsvm") {
     std::string text;
-    for (Index row = 0; row < kRows; ++row) {
+    for (Index row = 0; row < kRows; ++row)
       text += fmt::format("{} 1:{} {}:2.5\n", row % kClasses, row, 3 + row % 90);
-    }
     options.train = directory / "sample.libsvm";
     write_file_atomically(options.train, text);
   } else {
@@ -239,9 +231,8 @@ TEST_P(Format, LabelsAreClassesOfTheModel) {
   const auto source = open();
   const auto whole = load(*source, everything(*source), {.classes = kClasses});
   std::set<Scalar> labels;
-  for (const Scalar label : gather(*whole, source->info(), wanted_ids(kRows, everything(*source))).targets) {
+  for (const Scalar label : gather(*whole, source->info(), wanted_ids(kRows, everything(*source))).targets)
     labels.insert(label);
-  }
   EXPECT_EQ(labels, (std::set<Scalar>{0, 1, 2, 3, 4}));
   expect_parts(
       error_text<DataError>([&] { load(*source, everything(*source), {.classes = kClasses - 1}); }),
@@ -310,9 +301,8 @@ TEST(FormatCatalog, NamesAndExtensionsAreUnique) {
   std::set<std::string> seen;
   for (const FormatEntry& entry : format_catalog()) {
     EXPECT_TRUE(seen.insert(entry.name).second) << entry.name;
-    for (const std::string& extension : entry.extensions) {
+    for (const std::string& extension : entry.extensions)
       EXPECT_TRUE(seen.insert(extension).second) << entry.name << ": " << extension;
-    }
   }
 }
 

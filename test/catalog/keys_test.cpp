@@ -1,13 +1,5 @@
 // Keys outside their declaration: what the code names is declared, and an example is a value of its grammar.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <map>
 #include <regex>
-#include <set>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
@@ -37,6 +29,7 @@
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/prediction_file.h"
+#include "support/common.h"
 #include "support/known_names.h"
 
 namespace lockstep::keys_test {
@@ -49,7 +42,8 @@ class Keys : public testing::Test {
   // Every key that the words name; how many they are.
   int expect_declared(const std::string& words, const std::filesystem::path& file) const {
     static const std::regex kKey(
-        R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug)\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
+        R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug))re"
+        R"re(\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
     static const std::set<std::string> kFiles{"model.safetensors", "model.onnx", "model.npz", "data.npz",
                                               "data.h5",           "run.json",   "data.json"};
     int found = 0;
@@ -130,9 +124,8 @@ TEST_F(Keys, ThatTheCodeNamesAreDeclared) {
       // Declarations hold other programs' keys as well.
       if (!file.is_regular_file() || file.path().filename().string().starts_with("declare_")) continue;
       const std::string code = read_code(file.path());
-      for (std::sregex_iterator literal(code.begin(), code.end(), text), end; literal != end; ++literal) {
+      for (std::sregex_iterator literal(code.begin(), code.end(), text), end; literal != end; ++literal)
         found += expect_declared(literal->str(1), file.path());
-      }
     }
   }
   EXPECT_GT(found, 300);
@@ -153,9 +146,8 @@ TEST_F(Keys, ThatTextsNameAreDeclared) {
 }
 
 TEST_F(Keys, OfCounterpartsAreDeclared) {
-  for (const Option& option : options_) {
+  for (const Option& option : options_)
     EXPECT_TRUE(option.counterpart.empty() || is_declared(option.counterpart)) << option.key;
-  }
 }
 
 std::vector<std::string> texts(const std::string& list) {

@@ -1,13 +1,5 @@
 // Every layer and composite of the catalogs: its gradients against finite differences, a batch against its
 // parts, and what it says about itself.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <tuple>
-#include <utility>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/nn/composite.h"
@@ -48,9 +40,8 @@ Example example_of(const LayerEntry& entry) {
 std::vector<Example> catalog_examples() {
   std::vector<Example> examples;
   for (const LayerEntry& entry : layer_catalog()) examples.push_back(example_of(entry));
-  for (const CompositeEntry& entry : composite_catalog()) {
+  for (const CompositeEntry& entry : composite_catalog())
     examples.push_back({entry.example, entry.example_input});
-  }
   return examples;
 }
 
@@ -224,9 +215,8 @@ struct Fixture {
     forward({0, kRows});
     const ConstMatrix outputs = workspace.trained_outputs();
     double sum = 0;
-    for (Index i = 0; i < outputs.size(); ++i) {
+    for (Index i = 0; i < outputs.size(); ++i)
       sum += static_cast<double>(outputs.data()[i]) * static_cast<double>(factors.data()[i]);
-    }
     return sum;
   }
 
@@ -356,9 +346,8 @@ TEST(Layers, ASampleWithPaddingComesToWhatItDoesWithout) {
     AlignedBuffer<Scalar> sum(padded.gradient.size());
     for (Index row = 0; row < kRows; ++row) add_alone(example, row, padded, sum);
     padded.run({0, kRows}, padded.gradient.span(), Write::kReplace);
-    for (Index i = 0; i < sum.size(); ++i) {
+    for (Index i = 0; i < sum.size(); ++i)
       EXPECT_NEAR(padded.gradient.data()[i], sum.data()[i], 1e-5 * std::max(1.0F, std::abs(sum.data()[i])));
-    }
   }
 }
 

@@ -1,13 +1,5 @@
 // What every loss promises, with and without weights: the gradient is the derivative of the sum, a batch is
 // the sum of its parts, and what is not a number stays visible.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <utility>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/nn/loss.h"
 #include "support/seed.h"

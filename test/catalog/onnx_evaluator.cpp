@@ -1,10 +1,5 @@
 #include "onnx_evaluator.h"
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <functional>
-#include <stdexcept>
+#include "support/common.h"
 
 namespace lockstep::test {
 namespace {
@@ -282,9 +277,8 @@ OnnxTensor recurrent_result(const onnx::NodeProto& node, const Tensors& in, Attr
 }
 
 OnnxTensor result_of(const onnx::NodeProto& node, const Tensors& in) {
-  if ((node.op_type() == "LabelEncoder") != (node.domain() == "ai.onnx.ml")) {
+  if ((node.op_type() == "LabelEncoder") != (node.domain() == "ai.onnx.ml"))
     throw std::invalid_argument("an operation of another domain: " + node.op_type());
-  }
   Attributes attributes(node);
   OnnxTensor result;
   if (node.op_type() == "LSTM" || node.op_type() == "GRU") {

@@ -5,10 +5,8 @@
 
 #include <onnx/onnx_pb.h>
 
-#include <map>
-#include <string>
-
 #include "onnx_tensors.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

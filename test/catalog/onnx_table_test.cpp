@@ -1,14 +1,5 @@
 // ONNX models of tables: from the columns, as a file has them, to the answer. Features are those of Encoder,
 // answers those of a prediction.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <limits>
-#include <set>
-
 #include "catalog/exported_onnx.h"
 #include "catalog/onnx_evaluator.h"
 #include "data/table/schema/encoder.h"
@@ -114,9 +105,8 @@ class OnnxTable : public testing::Test {
     const std::vector<Scalar> expected = encoded(records);
     EXPECT_EQ(found.type, onnx::TensorProto::FLOAT);
     ASSERT_EQ(found.values.size(), expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
+    for (std::size_t i = 0; i < expected.size(); ++i)
       EXPECT_NEAR(found.values[i], static_cast<double>(expected[i]), 1e-6) << "number " << i;
-    }
   }
 
   TemporaryDirectory directory_;

@@ -1,10 +1,6 @@
 #include "onnx_tensors.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <stdexcept>
+#include "support/common.h"
 
 namespace lockstep::test {
 namespace {
@@ -150,9 +146,8 @@ OnnxTensor largest(const OnnxTensor& x) {
   const List dims(x.dims.begin(), x.dims.end() - 1);
   const Index last = x.dims.back();
   OnnxTensor result{.dims = dims, .values = {}};
-  for (auto row = x.values.begin(); row != x.values.end(); row += last) {
+  for (auto row = x.values.begin(); row != x.values.end(); row += last)
     result.values.push_back(static_cast<double>(std::max_element(row, row + last) - row));
-  }
   return result;
 }
 
@@ -160,9 +155,8 @@ OnnxTensor gemm(const Tensors& in, bool transpose_b) {
   const Index inner = in[0].dims.at(1);
   return made({in[0].dims[0], in[1].dims.at(transpose_b ? 0 : 1)}, [&](const List& place) {
     double sum = in.size() > 2 ? at(in[2], place) : 0;
-    for (Index k = 0; k < inner; ++k) {
+    for (Index k = 0; k < inner; ++k)
       sum += at(in[0], {place[0], k}) * at(in[1], transpose_b ? List{place[1], k} : List{k, place[1]});
-    }
     return sum;
   });
 }

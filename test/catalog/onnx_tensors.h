@@ -1,11 +1,8 @@
 // Tensors in double precision, and what the operations of ONNX do with them.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/types.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

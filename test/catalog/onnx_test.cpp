@@ -1,13 +1,6 @@
 // ONNX files, read back with the classes of the format, and computed by the definitions of its operations.
 // That runtimes take them is tested end to end.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <set>
 
 #include "catalog/exported_onnx.h"
 #include "catalog/onnx_evaluator.h"
@@ -52,9 +45,8 @@ Words signatures(const Values& values) {
     const onnx::TypeProto_Tensor& type = value.type().tensor_type();
     EXPECT_EQ(type.elem_type(), onnx::TensorProto::FLOAT);
     std::string dims = type.shape().dim(0).dim_param();
-    for (int i = 1; i < type.shape().dim_size(); ++i) {
+    for (int i = 1; i < type.shape().dim_size(); ++i)
       dims += fmt::format(",{}", type.shape().dim(i).dim_value());
-    }
     words.push_back(fmt::format("{}[{}]", value.name(), dims));
   }
   return words;
@@ -89,9 +81,8 @@ void expect_sound(const onnx::GraphProto& graph) {
       EXPECT_TRUE(known.contains(input)) << node.name() << " takes " << input;
       unused.erase(input);
     }
-    for (const std::string& output : node.output()) {
+    for (const std::string& output : node.output())
       EXPECT_TRUE(output.empty() || known.insert(output).second) << output;
-    }
   }
   EXPECT_TRUE(unused.empty()) << *unused.begin();
   for (const onnx::ValueInfoProto& output : graph.output()) EXPECT_TRUE(known.contains(output.name()));
@@ -118,9 +109,8 @@ TEST(Onnx, DividesTheOutputsOfACalibratedModel) {
 TEST(Onnx, HoldsTheWeightsAndTheRunningMomentsUnderTheirNames) {
   ExportableModel exportable("conv2d(3, 2) batch_norm flatten layer_norm dense(2)", {{3, 4, 2}});
   const auto graph = exported_graph(exportable.to_export());
-  for (const ParamInfo& param : exportable.model.stored_layout().params) {
+  for (const ParamInfo& param : exportable.model.stored_layout().params)
     expect_tensor(graph, param.name, param.shape, part(exportable.store().values, param.range));
-  }
   expect_sound(graph);
 }
 
@@ -186,12 +176,10 @@ void expect_same_outputs(const std::string& layers, const Shape& input,
 }
 
 TEST(Onnx, ComputesWhatTheModelDoesWithEveryLayerAndEveryComposite) {
-  for (const LayerEntry& entry : layer_catalog()) {
+  for (const LayerEntry& entry : layer_catalog())
     expect_same_outputs(among_others(entry.example), entry.example_input);
-  }
-  for (const CompositeEntry& entry : composite_catalog()) {
+  for (const CompositeEntry& entry : composite_catalog())
     expect_same_outputs(among_others(entry.example), entry.example_input);
-  }
 }
 
 // No argument has the value that ONNX takes where an attribute is missing.
@@ -383,9 +371,8 @@ TEST(Onnx, ComputesThePredictionsOfItsOutputs) {
   };
   const auto means = computed({TargetKind::kValue, Link::kLog}, {});
   const std::vector<double>& outputs = means.at("outputs").values;
-  for (std::size_t i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < 4; ++i)
     EXPECT_NEAR(means.at("predictions").values[i], std::exp(outputs[i]), 1e-12);
-  }
   EXPECT_FALSE(computed({TargetKind::kClass, Link::kIdentity}, {}).contains("probabilities")) << "scores";
   EXPECT_FALSE(computed(TargetKind::kValue, {}).contains("predictions"));
 
@@ -459,9 +446,8 @@ std::vector<Words> attributes(const onnx::GraphProto& graph, const std::string& 
       std::string value;
       if (attribute.type() == onnx::AttributeProto::FLOAT) value = fmt::format("{}", attribute.f());
       if (attribute.type() == onnx::AttributeProto::INT) value = fmt::format("{}", attribute.i());
-      if (attribute.type() == onnx::AttributeProto::INTS) {
+      if (attribute.type() == onnx::AttributeProto::INTS)
         value = fmt::format("{}", fmt::join(attribute.ints(), " "));
-      }
       all.back().push_back(fmt::format("{}={}", attribute.name(), value));
     }
     std::ranges::sort(all.back());

@@ -1,10 +1,5 @@
 // What every optimizer promises: a step on slices has the bits of the step on the whole, a scale those of a
 // scaled gradient, and weights and slots are all there is to a resume.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-
 #include "lockstep/optim/optimizer.h"
 #include "support/optimizer_run.h"
 #include "support/seed.h"

@@ -1,8 +1,4 @@
 // Every preset fits images, or sequences, and has the number of weights that its source gives.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/preset.h"
 #include "lockstep/nn/workspace.h"

@@ -2,11 +2,7 @@
 // none leads to two.
 #include "lockstep/base/catalog.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <regex>
-#include <sstream>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/config/option.h"

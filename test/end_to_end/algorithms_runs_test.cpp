@@ -2,7 +2,6 @@
 #include <regex>
 
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::algorithms_runs_test {
@@ -12,17 +11,8 @@ using Json = nlohmann::json;
 
 class AlgorithmRuns : public SmallRuns {
  protected:
-  // The summary of a run of four ranks.
-  Json train(const std::string& flags) {
-    run_ = experiment_.fresh_run();
-    output_ = succeed(4, words(run_, flags)).output;
-    return Json::parse(read_file(run_ + "/summary.json"));
-  }
-
+  Json train(const std::string& flags) { return summarised(4, flags); }
   std::string model() const { return read_file(run_ + "/model.safetensors"); }
-
-  std::string run_;
-  std::string output_;
 };
 
 TEST_F(AlgorithmRuns, EachTrainsToTheSameLossAndIsNamed) {

@@ -6,7 +6,6 @@
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/storage/model_file.h"
-#include "support/small_experiment.h"
 #include "support/special_files.h"
 #include "support/trainer_runs.h"
 

@@ -11,7 +11,6 @@
 #include "lockstep/report/live/metrics_file.h"
 #include "lockstep/train/storage/run_record.h"
 #include "support/crashes.h"
-#include "support/saved_runs.h"
 #include "support/thread_ranks.h"
 #include "support/trainer_runs.h"
 

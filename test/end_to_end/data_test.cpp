@@ -1,7 +1,6 @@
 // Data sets as people have them, through the real executable: formats, many files, streaming, and the same
 // bits on any number of ranks.
 #include "support/numpy_files.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::data_test {
@@ -154,10 +153,10 @@ TEST_F(Data, WhatIsRefusedSaysWhy) {
   // First on two ranks, then on one.
   auto expect = [&, ranks = 2](const std::string& flags, int exit_code,
                                const std::vector<std::string>& parts) mutable {
-    const ProcessResult result =
+    const ProcessResult result = ended_with(
         run_trainer(std::exchange(ranks, 1),
-                    fmt::format("--config {} --run.dir {} {}", path, experiment_.fresh_run(), flags));
-    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
+                    fmt::format("--config {} --run.dir {} {}", path, experiment_.fresh_run(), flags)),
+        exit_code);
     EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
     for (const std::string& part : parts)
       EXPECT_NE(result.errors.find(part), std::string::npos) << part << " in " << result.errors;

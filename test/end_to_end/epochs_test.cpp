@@ -1,10 +1,6 @@
 // The scenario that confuses: a table of 650,000 rows, six workers, batches of 128. What trainer plan
 // predicts of steps and samples is what a run then records, in both data modes, with workers together and
 // each at its own pace. The plans are of the whole table, the runs of a tenth of it.
-#include <memory>
-#include <random>
-#include <tuple>
-
 #include "lockstep/base/types.h"
 #include "support/trainer_runs.h"
 

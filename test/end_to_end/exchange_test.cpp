@@ -1,5 +1,4 @@
 // Models and predictions that leave Lockstep, and weights that come in.
-#include "support/saved_runs.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::exchange_test {
@@ -21,8 +20,6 @@ class Exchange : public SmallRuns {
     output_ = result.output;
     return read_file(output);
   }
-
-  std::string output_;  // of the last command
 };
 
 TEST_F(Exchange, ARunCanStartFromTheWeightsOfAnother) {

@@ -1,15 +1,12 @@
 // Files that cannot be written, of a run and of its checkpoints: training goes on where it can, what is wrong
-// is said with path and reason, and the exit code does not say that all is well.
-// LOCKSTEP_EVERY_CALL in the environment: at every file call, else at some.
+// is said with path and reason, and the exit code does not say that all is well. A rank that dies at a call:
+// what was finished before is whole, and the run goes on from there (crash_test looks at what each call would
+// leave). LOCKSTEP_EVERY_CALL in the environment: at every file call, else at some.
 #include <fcntl.h>
-
-#include <cstdio>
-#include <cstdlib>
 
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/file_faults.h"
 #include "support/running_job.h"
-#include "support/saved_runs.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::file_faults_test {
@@ -253,6 +250,159 @@ TEST_F(FileFaultRuns, LinesOfMetricsThatAreLostAreToldOnceAndAtTheEnd) {
   EXPECT_EQ(count_of(result.errors, "metrics.jsonl': Input/output error"), 1) << result.errors;
   expect_parts(result.errors, {"this was lost: lines of metrics.jsonl. "});
   EXPECT_TRUE(model_of(lost) == model_of(whole_));
+}
+
+constexpr int kRanks = 2;
+
+class DyingWriter : public testing::TestWithParam<int> {
+ protected:
+  DyingWriter() { succeed(1, saving_arguments(experiment_, whole_)); }
+
+  // Whether the rank died: the run has no such call where it did not.
+  bool dies_and_goes_on(int rank, int call) {
+    const std::string run = experiment_.fresh_run();
+    const FileFaults faults({.in = run + "/checkpoints", .effect = "die", .from = call, .rank = rank});
+    const ProcessResult first = run_trainer(kRanks, saving_arguments(experiment_, run), faults);
+    EXPECT_FALSE(faults.calls(rank).empty()) << "the library saw nothing";
+    if (faults.hits() == 0) {
+      EXPECT_EQ(first.exit_code, 0) << first.errors;
+      return false;
+    }
+    const FileCall last = faults.calls(rank).back();
+    SCOPED_TRACE(last.kind + " " + last.path);
+    EXPECT_NE(first.exit_code, 0) << first.output;
+    const Index newest = newest_checkpoint(run);
+    const ProcessResult rest = succeed(1 + call % 3, saving_arguments(experiment_, run));
+    expect_no_parts(rest.errors, {"not used"});
+    const std::string beginning =
+        newest < 0 ? "it starts anew" : "goes on from '" + checkpoint_of(run, newest) + "'";
+    expect_parts(rest.output, {beginning});
+    expect_same_run(run, whole_);
+    EXPECT_TRUE(unfinished_names(run).empty()) << testing::PrintToString(unfinished_names(run));
+    return true;
+  }
+
+  SmallExperiment experiment_;
+  std::string whole_ = experiment_.fresh_run();
+};
+
+TEST_P(DyingWriter, LosesNothingThatWasFinished) {
+  const bool every = std::getenv("LOCKSTEP_EVERY_CALL") != nullptr;
+  const int rank = GetParam();
+  if (!every) {
+    EXPECT_TRUE(dies_and_goes_on(rank, rank == 0 ? 120 : 40)) << "nobody died";
+    return;
+  }
+  int deaths = 0;
+  for (int call = 1; dies_and_goes_on(rank, call); ++call) {
+    ++deaths;
+    ASSERT_FALSE(HasFailure()) << "after the death at call " << call;
+  }
+  std::printf("%d deaths of rank %d\n", deaths, rank);
+  EXPECT_GE(deaths, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rank, DyingWriter, testing::Values(0, 1), testing::PrintToStringParamName());
+
+class FullDisk : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    experiment_ = std::make_unique<SmallExperiment>();
+    whole_ = experiment_->fresh_run();
+    succeed(saving_arguments(*experiment_, whole_));
+  }
+  static void TearDownTestSuite() { experiment_.reset(); }
+
+  static ProcessResult start(const std::string& run, const std::string& flags = "") {
+    return run_trainer(saving_arguments(*experiment_, run, flags));
+  }
+  static ProcessResult start_with(const FileFaults& faults, const std::string& run,
+                                  const std::string& flags = "") {
+    const ProcessResult result = run_trainer(1, saving_arguments(*experiment_, run, flags), faults);
+    EXPECT_GT(faults.hits(), 0) << "nothing went wrong";
+    return result;
+  }
+
+  static inline std::unique_ptr<SmallExperiment> experiment_;
+  static inline std::string whole_;  // a run that nothing befell
+};
+
+// Whatever cannot be written any more, the end names it, and the run is not taken for complete before it is
+// whole: lines of the log that were lost stay lost.
+TEST_F(FullDisk, AFullDiskIsToldAtTheEndAndTheNextStartMakesGoodWhatItCan) {
+  const std::string run = experiment_->fresh_run();
+  const std::string attempt = checkpoint_of(run, 6);
+  const FileFaults none({.in = run});
+  succeeded(run_trainer(1, saving_arguments(*experiment_, run), none));
+  const std::vector<FileCall> calls = none.calls(0);
+  const auto at = std::ranges::find_if(
+      calls, [&](const FileCall& call) { return call.kind == "write" && call.path.starts_with(attempt); });
+  ASSERT_NE(at, calls.end());
+  const auto writes = static_cast<int>(
+      std::count_if(calls.begin(), at, [](const FileCall& call) { return call.kind == "write"; }));
+  std::filesystem::remove_all(run);
+
+  const FileFaults full({.in = run, .effect = "ENOSPC", .calls = "write", .from = writes, .count = kForever});
+  const ProcessResult result = ended_with(start_with(full, run), kExitData);
+  expect_no_parts(result.errors, {"LOG ERROR"});
+  EXPECT_EQ(count_of(result.errors, "/log.txt': No space left on device"), 1) << result.errors;
+  EXPECT_EQ(count_of(result.errors, "/metrics.jsonl': No space left on device"), 1) << result.errors;
+  const std::size_t begin = result.errors.find("error: training is complete, but this was lost: ");
+  ASSERT_NE(begin, std::string::npos) << result.errors;
+  const std::string error = result.errors.substr(begin);
+  expect_parts(error, {"lines of log.txt and metrics.jsonl; ", "; model.safetensors (cannot write ",
+                       "; summary.json (cannot write "});
+
+  succeeded(start(run));
+  expect_same_run(run, whole_);
+}
+
+TEST_F(FullDisk, ARunThatLostFilesIsNotCompleteForItsNextStart) {
+  const std::string run = experiment_->fresh_run();
+  const ProcessResult lost = ended_with(
+      start_with(
+          FileFaults({.in = checkpoint_of(run, 9), .effect = "ENOSPC", .calls = "write", .count = kForever}),
+          run),
+      kExitData);
+  const auto summary = parse_json<nlohmann::json>(read_file(run + "/summary.json"));
+  EXPECT_EQ(summary.at("lost"), nlohmann::json{"the last checkpoint"});
+  expect_parts(succeeded(start(run)).output,
+               {"went to its end, but lost the last checkpoint", "step-000000006': 6 steps"});
+  EXPECT_EQ(newest_checkpoint(run), 9);
+  expect_parts(succeeded(start(run)).output, {"nothing to do"});
+
+  // Without a checkpoint nothing can be made good.
+  const std::string none = experiment_->fresh_run();
+  const std::string no_checkpoints = "--checkpoint.every never --train.keep last";
+  expect_failed(start_with(FileFaults({.in = none + "/metrics.jsonl", .effect = "EIO", .calls = "write"}),
+                           none, no_checkpoints),
+                kExitData);
+  expect_failed(start(none, no_checkpoints), kExitData, {"lost metrics.jsonl: there is no checkpoint"});
+}
+
+// A file at the limit of ulimit -f is one on a full disk, and no reason to die.
+TEST_F(FullDisk, AFileThatIsTooLargeIsToldAsAFullDiskIs) {
+  const std::string run = experiment_->fresh_run();
+  const std::string wide = "--model.layers 'dense(1600) relu dense(1600) relu dense(4)'";  // 10 MB
+  expect_failed(run_command("ulimit -f 16384; exec " + trainer_path() + " " +
+                            saving_arguments(*experiment_, run, wide)),
+                kExitData, {"model.safetensors': File too large", "but this was lost: "});
+}
+
+TEST_F(FullDisk, ALogThatCannotBeWrittenIsToldAndTheRunGoesOn) {
+  const std::string run = experiment_->fresh_run();
+  const ProcessResult result = ended_with(
+      start_with(
+          FileFaults(
+              {.in = run + "/log.txt", .effect = "ENOSPC", .calls = "write", .from = 4, .count = kForever}),
+          run),
+      kExitData);
+  expect_no_parts(result.errors, {"LOG ERROR"});
+  EXPECT_EQ(count_of(result.errors, run + "/log.txt': No space left on device"), 1) << result.errors;
+  expect_parts(result.errors, {"this was lost: lines of log.txt. "});
+  EXPECT_TRUE(model_of(run) == model_of(whole_));
+  const ProcessResult again = ended_with(start(run), kExitData);  // they stay lost
+  expect_parts(again.errors, {"this was lost: lines of log.txt. "});
 }
 
 }  // namespace

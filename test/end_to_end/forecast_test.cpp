@@ -1,9 +1,5 @@
-// Forecasts through the real executable: windows of a table of sales, trained on, evaluated and predicted.
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <numbers>
-
+// Forecasts through the real executable: windows of a table of sales, trained on, evaluated and predicted,
+// beside forecasts that need no model; and what trainer init makes of such a table.
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
@@ -208,6 +204,171 @@ TEST_F(Forecast, RefusesWhatCannotBeWithTheKeyAtFault) {
                                         directory_ / "new.csv", directory_ / "out.csv")),
                 3, {"no series with store = 'east'", "north, south, west"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out.csv"));
+}
+
+using Json = nlohmann::json;
+
+class ForecastFigures : public TrainerRuns {
+ protected:
+  ForecastFigures() {
+    std::string text = "day,shop,sold\n";
+    for (int day = 0; day < 120; ++day) {
+      for (const char* shop : {"north", "south"}) {
+        const double sold = 20 + 10 * std::sin(day * 2 * 3.14159265 / 7) + (*shop == 'n' ? 30 : 0) + day % 3;
+        text += fmt::format("{},{},{:.2f}\n", day, shop, sold);
+      }
+    }
+    write("sales.csv", text);
+  }
+
+  std::string flags(const std::string& more = "") const {
+    return fmt::format(
+        "--config {} --data.train {} --data.label sold --data.time day --data.series shop --data.window 14 "
+        "--data.horizon 6 --data.season 7 --data.columns 'sold: standard' "
+        "--data.validation 'time(day, from = \"80\", to = \"100\")' "
+        "--data.test_part 'time(day, from = \"100\")' --model.layers 'dense(6)' "
+        "--train.loss mean_squared_error --train.optimizer adam --train.epochs 20 --train.global_batch 16 "
+        "--train.replicas 6 --distribute.reduction ordered --eval.batch 7 {}",
+        path("run.toml"), path("sales.csv"), more);
+  }
+};
+
+TEST_F(ForecastFigures, AreTheSameAtTheEndAndInEvalOnAnyNumberOfRanks) {
+  std::string shown;
+  for (const int ranks : {1, 2, 3}) {
+    const std::string run = directory_ / fmt::format("run{}", ranks);
+    succeed(ranks, flags("--train.lr 0.05 --run.dir " + run));
+    expect_parts(read_file(run + "/log.txt"), {"test: repeating the last value has mean_absolute_error"});
+    expect_parts(read_file(run + "/log.txt"), {"below that of repeating the value 7 positions before"});
+    const Json record = Json::parse(read_file(run + "/run.json"));
+    const Json found = evaluate(ranks, "--model " + run + " --json -");
+    for (const char* split : {"validation", "test"}) {
+      const Json& errors = record["forecasts"][split];
+      EXPECT_EQ(errors, found[split]["forecast"]);
+      ASSERT_EQ(errors.size(), 3U);
+      EXPECT_EQ(errors[0]["name"], "the model");
+      EXPECT_EQ(errors[2]["name"], "repeating the value 7 positions before");
+      EXPECT_EQ(errors[2]["by_step"].size(), 6U);
+      EXPECT_NEAR(errors[0]["mean_absolute_error"], record["figures"][split]["values"]["mean_absolute_error"],
+                  1e-9);
+    }
+    EXPECT_EQ(record["forecasts"]["test"], record["result"]["evaluation"]["forecast"]);
+    const std::string now = record["forecasts"].dump() + read_file(run + "/evaluation.json");
+    if (shown.empty()) shown = now;
+    EXPECT_EQ(now, shown) << ranks;
+  }
+}
+
+TEST_F(ForecastFigures, AWindowIsShownAsTheTableHasIt) {
+  const std::string run = directory_ / "run";
+  succeed(1, flags("--train.lr 0.05 --run.dir " + run));
+  const Json file = Json::parse(read_file(run + "/evaluation.json"));
+  ASSERT_EQ(file["windows"].size(), 2U);
+  const Json& south = file["windows"][1];
+  EXPECT_EQ(south["name"], "south");
+  ASSERT_EQ(south["past"].size(), 14U) << "the window has less than four horizons";
+  ASSERT_EQ(south["times"].size(), 20U);
+  EXPECT_EQ(south["times"][0], "100");
+  EXPECT_EQ(south["times"][19], "119");
+  const auto sold = [](int day) { return 20 + 10 * std::sin(day * 2 * 3.14159265 / 7) + day % 3; };
+  EXPECT_NEAR(south["past"][13], sold(113), 0.01);
+  EXPECT_NEAR(south["truth"][5], sold(119), 0.01);
+  EXPECT_FALSE(file.contains("fits"));
+  EXPECT_EQ(file["columns"], Json({"shop", "first time ahead"}));
+}
+
+TEST_F(ForecastFigures, AModelThatIsNoBetterIsSaidToBe) {
+  const std::string run = directory_ / "run";
+  succeed(1, flags("--train.lr 0.000001 --run.dir " + run));
+  const std::string beaten = "it is no better than a forecast that needs no model";
+  expect_parts(read_file(run + "/log.txt"),
+               {"test: repeating the value 7 positions before has mean_absolute_error"});
+  expect_parts(Json::parse(read_file(run + "/run.json"))["warnings"].dump(), {beaten});
+  expect_parts(run_trainer(1, "eval --model " + run).output, {beaten});
+}
+
+constexpr Index kSalesDays = 400;
+constexpr Index kSalesHorizon = 14;
+constexpr Index kSalesTestDays = 60;  // 0.15 of them
+constexpr std::array kSalesStores{"mill", "north", "south"};
+
+// Sales of three stores, more at the end of each week.
+class FirstForecast : public testing::Test {
+ protected:
+  FirstForecast() {
+    constexpr std::array kWeek{0.8, 0.8, 0.9, 1.0, 1.3, 1.6, 0.6};
+    RandomStream random({.seed = 5, .purpose = Purpose::kSynthetic});
+    std::string text = "day,store,sold\n";
+    for (Index day = 0; day < kSalesDays; ++day) {
+      for (std::size_t store = 0; store < kSalesStores.size(); ++store) {
+        const double level = 20 * static_cast<double>(store + 1) * at(kWeek, day % 7);
+        sold_[store].push_back(std::round(level * std::exp(0.1 * double{random.normal()})));
+        text += fmt::format("{},{},{}\n", day, kSalesStores[store], sold_[store].back());
+      }
+    }
+    write_file_atomically(directory_ / "sales.csv", text);
+  }
+
+  ProcessResult init(const std::string& flags) const {
+    return run_command(fmt::format("cd {} && {} init sales.csv --label sold {}", directory_.path().string(),
+                                   trainer_path(), flags));
+  }
+
+  // Mean absolute error of repeating the last value, over the windows of the test set.
+  double error_of_last_value() const {
+    double sum = 0;
+    Index count = 0;
+    for (const std::vector<double>& sold : sold_) {
+      for (Index origin = kSalesDays - kSalesTestDays; origin + kSalesHorizon <= kSalesDays; ++origin) {
+        for (Index step = 0; step < kSalesHorizon; ++step, ++count)
+          sum += std::abs(at(sold, origin + step) - at(sold, origin - 1));
+      }
+    }
+    return sum / static_cast<double>(count);
+  }
+
+  TemporaryDirectory directory_;
+  std::array<std::vector<double>, 3> sold_;
+};
+
+TEST_F(FirstForecast, IsBetterThanTheLastValue) {
+  expect_parts(succeeded(init("--time day --series store --horizon 14")).output,
+               {"1,200 records", "forecast of 14 positions from 42 before, series: 3",
+                "trainer predict runs/sales --input sales.csv --output forecast.csv"});
+  expect_parts(read_file(directory_ / "sales.toml"),
+               {"window = 42", "horizon = 14", "season = 7", "window_scale = \"last\"", "time(day, 0.2)",
+                "time(day, 0.15)", "categorical = [\"store\"]"});
+  succeeded(run_command(fmt::format("cd {} && {} {}", directory_.path().string(), mpiexec_words(),
+                                    rank_words(2, "--config sales.toml"))));
+  const Json evaluation = Json::parse(read_file(directory_ / "runs/sales/summary.json")).at("evaluation");
+  EXPECT_EQ(evaluation.at("samples"), 3 * (kSalesTestDays - kSalesHorizon + 1));
+  EXPECT_LT(evaluation.at("mean_absolute_error"), 0.6 * error_of_last_value());
+}
+
+TEST_F(FirstForecast, FlagsThatDoNotFitAreRefused) {
+  struct Case {
+    std::string flags;
+    std::vector<std::string> parts;
+  };
+  const std::string series = "--time day --series store ";
+  for (const Case& each :
+       {Case{"--horizon 14", {"need --time"}}, Case{"--series store", {"need --time"}},
+        Case{series, {"--time needs --horizon"}},
+        Case{series + "--horizon 0", {"horizon", "expected a whole number from 1"}},
+        Case{"--time store --horizon 14", {"'store'", "dates of one form"}},
+        Case{"--time daj --horizon 14", {"no column 'daj'", "'day'"}},
+        Case{"--time sold --horizon 14", {"--time names the label"}},
+        Case{"--time day --horizon 14 --series stor", {"no column 'stor'", "'store'"}},
+        Case{series + "--horizon 14 --future sold", {"data.future = 'sold'", "label"}},
+        Case{series + "--horizon 14 --task classes", {"--task classes", "numbers"}},
+        Case{series + "--horizon 150", {"400 positions", "--horizon 100 would fit"}},
+        Case{series + "--horizon 14 --window 373", {"400 positions", "--window 372 would fit"}}}) {
+    SCOPED_TRACE(each.flags);
+    const ProcessResult refused = ended_with(init(each.flags + " --output refused.toml"), kExitConfig);
+    expect_parts(refused.errors, each.parts);
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "refused.toml"));
+  }
+  expect_failed(init("--time day --horizon 14"), kExitData, {"have the same time", "data.series"});
 }
 
 }  // namespace

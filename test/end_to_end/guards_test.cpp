@@ -1,6 +1,5 @@
 // Launches that went wrong, and ranks that die.
 #include "lockstep/base/timer.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::guards_test {

@@ -1,13 +1,6 @@
 // kill -9 of any rank at any moment: the job ends soon, says so by its exit code, and leaves nothing behind.
 // LOCKSTEP_KILLS in the environment: how many moments for each strategy.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <random>
-#include <thread>
 
 #include "support/running_job.h"
 #include "support/seed.h"

@@ -1,7 +1,5 @@
 // One truth about a run: whoever shows a figure of it shows that of the weights that it keeps, as `trainer
 // eval` computes it again, and what belongs to the last weights is called so.
-#include <random>
-
 #include "lockstep/base/text.h"
 #include "support/trainer_runs.h"
 

@@ -1,10 +1,8 @@
 // Models of tables answer in onnxruntime, from the columns as they come, what `trainer predict` answers: with
 // texts that training has not seen, and with missing cells. Skips where onnxruntime is missing.
-#include <cstring>
-#include <optional>
-
 #include "lockstep/base/hash.h"
 #include "lockstep/data/table/values/notation.h"
+#include "support/numpy_files.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::onnx_tables_test {
@@ -32,66 +30,45 @@ void PrintTo(const Case& tested, std::ostream* out) {
 
 const std::vector<std::string> kKinds{"many", "one", "two"};
 
+constexpr const char* kEntropy = "softmax_cross_entropy";
+constexpr const char* kYesOrNo = "binary_cross_entropy";
+constexpr const char* kSquares = "mean_squared_error";
+constexpr const char* kScaled = ", 'price: log', 'size: standard'";
+
 const std::vector<Case> kAll{
-    {.name = "classes",
-     .labels = "['kind']",
-     .layers = "dense(8) relu dense(3)",
-     .loss = "softmax_cross_entropy",
-     .names = {kKinds}},
-    {.name = "embedding",
-     .labels = "['kind']",
-     .layers = "concat(slice(0, 20) | slice(20, 1) embedding(9, 3) | slice(21, 10)) dense(3)",
-     .loss = "softmax_cross_entropy",
-     .columns = ", 'city: index'",
-     .names = {kKinds}},
-    {.name = "scores",
-     .labels = "['kind']",
-     .layers = "dense(3)",
-     .loss = "multiclass_hinge",
-     .names = {kKinds}},
-    {.name = "yes_or_no",
-     .labels = "['late']",
-     .layers = "dense(8) tanh dense(1)",
-     .loss = "binary_cross_entropy",
-     .names = {{"no", "yes"}}},
-    {.name = "several_answers",
-     .labels = "['late', 'rich']",
-     .layers = "dense(8) tanh dense(2)",
-     .loss = "binary_cross_entropy",
-     .names = {{"0", "1"}, {"no", "yes"}}},
-    {.name = "numbers",
-     .labels = "['price', 'size']",
-     .layers = "dense(8) tanh dense(2)",
-     .loss = "mean_squared_error",
-     .columns = ", 'price: log', 'size: standard'"},
-    {.name = "quantiles",
-     .labels = "['price']",
-     .layers = "dense(8) tanh dense(3)",
-     .loss = "quantile",
-     .columns = ", 'price: minmax'"},
-    {.name = "counts", .labels = "['size']", .layers = "dense(1)", .loss = "poisson"},
-    {.name = "ensemble_of_classes",
-     .labels = "['kind']",
-     .layers = "scale tabm(4) tabm_dense(8) relu tabm_heads(3)",
-     .loss = "softmax_cross_entropy",
-     .columns = ", 'age: bins(5)', 'debt: robust bins(4)', 'ratio: robust'",
-     .names = {kKinds}},
-    {.name = "ensemble_of_yes_or_no",
-     .labels = "['late']",
-     .layers = "tabm(3) tabm_dense(8) tanh tabm_dense(4) tabm_heads(1)",
-     .loss = "binary_cross_entropy",
-     .columns = ", 'income: log bins(3, by=label, leaf=5)'",
-     .names = {{"no", "yes"}}},
-    {.name = "ensemble_of_numbers",
-     .labels = "['price', 'size']",
-     .layers = "periodic(3, frequencies=4) tabm(3) tabm_heads(2)",
-     .loss = "mean_squared_error",
-     .columns = ", 'price: log', 'size: standard'"},
-    {.name = "ensemble_of_counts",
-     .labels = "['size']",
-     .layers = "tabm(3) tabm_heads(1)",
-     .loss = "poisson"},
-};
+    {"classes", "['kind']", "dense(8) relu dense(3)", kEntropy, "", {kKinds}},
+    {"embedding",
+     "['kind']",
+     "concat(slice(0, 20) | slice(20, 1) embedding(9, 3) | slice(21, 10)) dense(3)",
+     kEntropy,
+     ", 'city: index'",
+     {kKinds}},
+    {"scores", "['kind']", "dense(3)", "multiclass_hinge", "", {kKinds}},
+    {"yes_or_no", "['late']", "dense(8) tanh dense(1)", kYesOrNo, "", {{"no", "yes"}}},
+    {"several_answers",
+     "['late', 'rich']",
+     "dense(8) tanh dense(2)",
+     kYesOrNo,
+     "",
+     {{"0", "1"}, {"no", "yes"}}},
+    {"numbers", "['price', 'size']", "dense(8) tanh dense(2)", kSquares, kScaled},
+    {"quantiles", "['price']", "dense(8) tanh dense(3)", "quantile", ", 'price: minmax'"},
+    {"counts", "['size']", "dense(1)", "poisson"},
+    {"ensemble_of_classes",
+     "['kind']",
+     "scale tabm(4) tabm_dense(8) relu tabm_heads(3)",
+     kEntropy,
+     ", 'age: bins(5)', 'debt: robust bins(4)', 'ratio: robust'",
+     {kKinds}},
+    {"ensemble_of_yes_or_no",
+     "['late']",
+     "tabm(3) tabm_dense(8) tanh tabm_dense(4) tabm_heads(1)",
+     kYesOrNo,
+     ", 'income: log bins(3, by=label, leaf=5)'",
+     {{"no", "yes"}}},
+    {"ensemble_of_numbers", "['price', 'size']", "periodic(3, frequencies=4) tabm(3) tabm_heads(2)", kSquares,
+     kScaled},
+    {"ensemble_of_counts", "['size']", "tabm(3) tabm_heads(1)", "poisson"}};
 
 // A cell of each column for record `i`; nothing for a missing one. Every fifth record of a file to predict
 // has texts that training has not seen.
@@ -145,14 +122,15 @@ std::string record(const Cells& cells) {
 class Inputs {
  public:
   void add(const Cells& cells) {
-    number("age", cells.age);
-    number("income", cells.income);
-    number("debt", cells.debt);
-    number("ratio", cells.ratio);
-    number("share", cells.share);
-    text("colour", cells.colour);
-    text("city", cells.city);
-    text("code", cells.code);
+    for (const auto& [name, value] : {std::pair("age", cells.age),
+                                      {"income", cells.income},
+                                      {"debt", cells.debt},
+                                      {"ratio", cells.ratio},
+                                      {"share", cells.share}})
+      put(name, "float32", value ? Json(*value) : Json());
+    for (const auto& [name, value] :
+         {std::pair("colour", cells.colour), {"city", cells.city}, {"code", cells.code}})
+      put(name, "string", value.value_or(""));
     put("token", "int64", hash_text(cells.token.value_or("")) % kBuckets);
     day("when", cells.when, DateForm::kYmd);
     day("at", cells.at, DateForm::kTime);
@@ -164,26 +142,12 @@ class Inputs {
     json_[name]["type"] = type;
     json_[name]["values"].push_back(value);
   }
-  void number(const char* name, const std::optional<double>& value) {
-    put(name, "float32", value ? Json(*value) : Json());
-  }
-  void text(const char* name, const std::optional<std::string>& value) {
-    put(name, "string", value.value_or(""));
-  }
   void day(const char* name, const std::optional<std::string>& value, DateForm form) {
     put(name, "float64", value ? Json(*parse_date(*value, form)) : Json());
   }
 
   Json json_;
 };
-
-std::vector<float> floats_in_npy(const std::string& file) {
-  const auto header = static_cast<std::size_t>(static_cast<unsigned char>(file[8]) +
-                                               256 * static_cast<unsigned char>(file[9]));
-  std::vector<float> numbers((file.size() - 10 - header) / sizeof(float));
-  std::memcpy(numbers.data(), file.data() + 10 + header, numbers.size() * sizeof(float));
-  return numbers;
-}
 
 class OnnxTables : public testing::TestWithParam<Case> {
  protected:
@@ -243,14 +207,12 @@ std::vector<std::string> labels_of(const std::vector<float>& predicted,
   std::vector<std::string> labels;
   if (names.size() == 1 && names[0].size() > 2) {
     const auto count = std::ssize(names[0]);
-    for (auto row = predicted.begin(); row != predicted.end(); row += count) {
+    for (auto row = predicted.begin(); row != predicted.end(); row += count)
       labels.push_back(names[0].at(static_cast<std::size_t>(std::max_element(row, row + count) - row)));
-    }
     return labels;
   }
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
+  for (std::size_t i = 0; i < predicted.size(); ++i)
     labels.push_back(names.at(i % names.size()).at(predicted[i] > 0.5F ? 1 : 0));
-  }
   return labels;
 }
 
@@ -292,19 +254,15 @@ TEST_P(OnnxTables, AnswerWhatPredictDoes) {
   // What is small among large numbers has their rounding.
   float scale = 1;
   for (const float value : predicted) scale = std::max(scale, std::abs(value));
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  for (std::size_t i = 0; i < found.size(); ++i)
     EXPECT_NEAR(found[i], predicted[i], 1e-5F * scale) << "number " << i;
-  }
   ASSERT_EQ(answers.contains("label"), !GetParam().names.empty());
   if (!answers.contains("label")) return;
   EXPECT_EQ(answers["label"].get<std::vector<std::string>>(), labels_of(predicted, GetParam().names));
 }
 
-std::string name_of(const testing::TestParamInfo<Case>& info) {
-  return info.param.name;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, OnnxTables, testing::ValuesIn(kAll), name_of);
+INSTANTIATE_TEST_SUITE_P(All, OnnxTables, testing::ValuesIn(kAll),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace lockstep::test::onnx_tables_test

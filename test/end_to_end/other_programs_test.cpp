@@ -1,17 +1,11 @@
 // Models that leave Lockstep compute in other programs what `trainer predict` says. Needs those programs;
 // skips where one is missing.
-#include <fmt/ranges.h>
-
-#include <cstring>
-#include <functional>
-#include <random>
-#include <set>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/terms.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
 #include "support/idx_files.h"
+#include "support/numpy_files.h"
 #include "support/seed.h"
 #include "support/trainer_runs.h"
 
@@ -38,69 +32,59 @@ void PrintTo(const Trained& trained, std::ostream* out) {
 
 // The model of run_torch.py.
 const Trained kImages{
-    .name = "images",
-    .input = {{8, 8, 3}},
-    .layers =
-        "conv2d(8, 3, padding=1) batch_norm relu maxpool(2) "
-        "residual(conv2d(16, 3, stride=2, padding=1) batch_norm relu conv2d(16, 3, padding=1) batch_norm) "
-        "relu flatten dense(4)"};
+    "images",
+    {{8, 8, 3}},
+    "conv2d(8, 3, padding=1) batch_norm relu maxpool(2) "
+    "residual(conv2d(16, 3, stride=2, padding=1) batch_norm relu conv2d(16, 3, padding=1) batch_norm) "
+    "relu flatten dense(4)"};
+constexpr const char* kEntropy = "softmax_cross_entropy";
 
 // Together they have every layer; a test below sees to that.
 const std::vector<Trained> kAll{
-    {.name = "dense",
-     .input = {{4, 3}},
-     .layers = "dense(8, shared=2) relu dense(4)",
-     .flags = "--data.mean 0.4 --data.std 0.3"},
+    {"dense", {{4, 3}}, "dense(8, shared=2) relu dense(4)", kEntropy, 1, "--data.mean 0.4 --data.std 0.3"},
     kImages,
-    {.name = "windows",
-     .input = {{9, 7, 2}},
-     .layers =
-         "conv2d(6, 3, stride=2, padding=same) elu(0.7) avgpool(3, stride=2, padding=same) layer_norm "
-         "concat(conv2d(4, 3, dilation=2, padding=2) silu | conv2d(6, 3, groups=depthwise, padding=1) | "
-         "maxpool(3, stride=1, padding=1)) global_avgpool dropout(0.3) dense(2)",
-     .loss = "binary_cross_entropy",
-     .target_columns = 2},
-    {.name = "bare_images",
-     .input = {{9, 7}},
-     .layers = "batch_norm conv2d(4, 5, padding=2, bias=false) relu maxpool(2) flatten layer_norm dense(3)",
-     .loss = "huber",
-     .target_columns = 3},
-    {.name = "counts",
-     .input = {{7}},
-     .layers = "dense(8) tanh dense(2)",
-     .loss = "poisson",
-     .target_columns = 2},
-    {.name = "categories",
-     .input = {{7}},
-     .layers = "wide_deep(dense(1) | concat(slice(0, 3) | slice(3, 4) embedding(8, 5)) dense(6) gelu "
-               "dense(6) gelu dense(6, tie=0.deep.3) dropout(0.2) dense(1))",
-     .loss = "mean_squared_error",
-     .below = 8},
-    {.name = "activations",
-     .input = {{5}},
-     .layers =
-         "concat(dense(5) tanh | dense(4) softplus batch_norm | layer_norm | dense(3) sigmoid) dense(6) "
-         "leaky_relu(0.2) dense(4)",
-     .flags = "--data.mean 0.1,0.2,0.3,0.4,0.5 --data.std 0.5,1,2,1,0.5"},
-    {.name = "ensemble",
-     .input = {{6}},
-     .layers =
-         "concat(slice(0, 4) periodic(3) | slice(4, 2)) scale tabm(5) tabm_dense(8) relu tabm_heads(4)"},
-    {.name = "sequences",
-     .input = {{12, 3}},
-     .layers = "as_sequence(12) residual(conv1d(6, 3, padding=causal, dilation=2) relu) batch_norm "
-               "concat(maxpool1d(3, 2, padding=same) | conv1d(4, 2, stride=2, groups=2) dense(3) tanh "
-               "| avgpool1d(2)) layer_norm concat(last | mean_over_time | max_over_time) dense(4)"},
-    {.name = "attention",
-     .input = {{6, 4}},
-     .layers =
-         "as_sequence(6) dense(8) positions(learned) attention(4, kv_heads=2, causal=true, rotary=true) "
-         "rms_norm dense(12) attend(2, window=3) positions(sinusoidal) dense(12) swiglu dense(4) "
-         "transformer(1, 2, mlp=gelu(tanh)) mean_over_time dense(4)"},
-    {.name = "many_dimensions",
-     .input = {{2, 3, 2, 2}},
-     .layers = "concat(batch_norm | layer_norm) tanh dense(4)"},
-};
+    {"windows",
+     {{9, 7, 2}},
+     "conv2d(6, 3, stride=2, padding=same) elu(0.7) avgpool(3, stride=2, padding=same) layer_norm "
+     "concat(conv2d(4, 3, dilation=2, padding=2) silu | conv2d(6, 3, groups=depthwise, padding=1) | "
+     "maxpool(3, stride=1, padding=1)) global_avgpool dropout(0.3) dense(2)",
+     "binary_cross_entropy",
+     2},
+    {"bare_images",
+     {{9, 7}},
+     "batch_norm conv2d(4, 5, padding=2, bias=false) relu maxpool(2) flatten layer_norm dense(3)",
+     "huber",
+     3},
+    {"counts", {{7}}, "dense(8) tanh dense(2)", "poisson", 2},
+    {"categories",
+     {{7}},
+     "wide_deep(dense(1) | concat(slice(0, 3) | slice(3, 4) embedding(8, 5)) dense(6) gelu "
+     "dense(6) gelu dense(6, tie=0.deep.3) dropout(0.2) dense(1))",
+     "mean_squared_error",
+     1,
+     "",
+     8},
+    {"activations",
+     {{5}},
+     "concat(dense(5) tanh | dense(4) softplus batch_norm | layer_norm | dense(3) sigmoid) dense(6) "
+     "leaky_relu(0.2) dense(4)",
+     kEntropy,
+     1,
+     "--data.mean 0.1,0.2,0.3,0.4,0.5 --data.std 0.5,1,2,1,0.5"},
+    {"ensemble",
+     {{6}},
+     "concat(slice(0, 4) periodic(3) | slice(4, 2)) scale tabm(5) tabm_dense(8) relu tabm_heads(4)"},
+    {"sequences",
+     {{12, 3}},
+     "as_sequence(12) residual(conv1d(6, 3, padding=causal, dilation=2) relu) batch_norm "
+     "concat(maxpool1d(3, 2, padding=same) | conv1d(4, 2, stride=2, groups=2) dense(3) tanh "
+     "| avgpool1d(2)) layer_norm concat(last | mean_over_time | max_over_time) dense(4)"},
+    {"attention",
+     {{6, 4}},
+     "as_sequence(6) dense(8) positions(learned) attention(4, kv_heads=2, causal=true, rotary=true) "
+     "rms_norm dense(12) attend(2, window=3) positions(sinusoidal) dense(12) swiglu dense(4) "
+     "transformer(1, 2, mlp=gelu(tanh)) mean_over_time dense(4)"},
+    {"many_dimensions", {{2, 3, 2, 2}}, "concat(batch_norm | layer_norm) tanh dense(4)"}};
 
 std::vector<float> floats_in(const std::string& bytes) {
   std::vector<float> numbers(bytes.size() / sizeof(float));
@@ -108,19 +92,11 @@ std::vector<float> floats_in(const std::string& bytes) {
   return numbers;
 }
 
-// The numbers of a float32 array file (numpy's format 1.0).
-std::vector<float> floats_in_npy(const std::string& file) {
-  const auto header = static_cast<std::size_t>(static_cast<unsigned char>(file[8]) +
-                                               256 * static_cast<unsigned char>(file[9]));
-  return floats_in(file.substr(10 + header));
-}
-
 void expect_close(const std::vector<float>& found, const std::vector<float>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   ASSERT_FALSE(found.empty());
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  for (std::size_t i = 0; i < found.size(); ++i)
     EXPECT_NEAR(found[i], expected[i], 1e-5F * std::max(1.0F, std::abs(expected[i]))) << "number " << i;
-  }
 }
 
 void run_or_fail(const std::string& command) {

@@ -2,8 +2,6 @@
 #include <regex>
 
 #include "support/file_faults.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::pipeline_runs_test {
@@ -61,17 +59,11 @@ TEST_F(PipelineRuns, GoOnInAnotherArrangement) {
       "--checkpoint.every '5 steps' --checkpoint.wait true ";
   const std::string whole = trained(1, flags);
   const std::string run = experiment_.fresh_run();
-  const auto go_on = [&](int ranks, const std::string& more, int fails_at) {
-    const std::string fails =
-        fails_at > 0 ? fmt::format(" --debug.fail_rank {} --debug.fail_step {}", ranks - 1, fails_at) : "";
-    const ProcessResult result = run_trainer(ranks, words(run, flags + more + fails));
-    EXPECT_EQ(result.exit_code == 0, fails_at == 0) << result.errors << result.output;
-  };
-  go_on(4, "--distribute.stages 2 --distribute.placement spread", 4);
-  go_on(4, "--distribute.stages 2", 7);
-  go_on(1, "", 12);
-  go_on(2, "--distribute.stages 2 --distribute.schedule 'interleaved(2)'", 14);
-  go_on(3, "--distribute.stages 3 --distribute.strategy zero1", 0);
+  go_on(4, run, flags + "--distribute.stages 2 --distribute.placement spread", 4);
+  go_on(4, run, flags + "--distribute.stages 2", 7);
+  go_on(1, run, flags, 12);
+  go_on(2, run, flags + "--distribute.stages 2 --distribute.schedule 'interleaved(2)'", 14);
+  go_on(3, run, flags + "--distribute.stages 3 --distribute.strategy zero1", 0);
   EXPECT_TRUE(model_of(run) == model_of(whole));
   EXPECT_EQ(metrics_of(run), metrics_of(whole));
 }

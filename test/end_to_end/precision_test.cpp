@@ -1,7 +1,6 @@
 // train.precision: refused where it cannot run, the same bits on any number of ranks, and the same in
 // training, evaluation and prediction. ONEDNN_MAX_CPU_ISA makes oneDNN take the CPU for a lesser one.
 #include "lockstep/math/kernels.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::precision_test {

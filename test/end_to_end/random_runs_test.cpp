@@ -4,17 +4,7 @@
 //
 // One more draw is made while LOCKSTEP_DRAW_SECONDS (30) are not over, or LOCKSTEP_DRAWS are not made. To
 // repeat one alone: the printed --seed, and LOCKSTEP_DRAW=its number.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -22,8 +12,8 @@
 #include "lockstep/base/timer.h"
 #include "support/random_experiment.h"
 #include "support/running_job.h"
-#include "support/saved_runs.h"
 #include "support/seed.h"
+#include "support/small_experiment.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::random_runs_test {

@@ -1,7 +1,6 @@
 // Files that cannot be read, hold other bits than were written, or never answer: data sets and checkpoints.
 #include "support/file_faults.h"
 #include "support/running_job.h"
-#include "support/saved_runs.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::read_faults_test {

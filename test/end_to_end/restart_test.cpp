@@ -1,7 +1,5 @@
 // run.resume = "restart": the same command again from the beginning, and what was there is kept.
 #include "support/file_faults.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::restart_test {
@@ -105,9 +103,8 @@ TEST_F(Restart, AFirstStartThatFailsLeavesWhatItFound) {
   fs::create_directory(empty);
   fs::create_directory(link + "-behind");
   fs::create_directory_symlink(link + "-behind", link);
-  for (const std::string& run : {nothing, empty, link}) {
+  for (const std::string& run : {nothing, empty, link})
     expect_failed(train(run, refused), kExitData, {"cannot create checkpoint.dir"});
-  }
   EXPECT_FALSE(fs::exists(nothing));
   EXPECT_TRUE(fs::is_directory(empty) && fs::is_empty(empty));
   EXPECT_TRUE(fs::is_symlink(link) && fs::is_empty(link + "-behind"));

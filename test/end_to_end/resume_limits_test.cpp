@@ -1,21 +1,14 @@
 // Runs that go on for another length, with another rate, without some of their files, or whose directory is
-// gone before they end: each ends, says what is so, and leaves what it goes on from.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <filesystem>
-#include <tuple>
-#include <utility>
-
+// gone before they end: each ends, says what is so, and leaves what it goes on from. What a run must not go
+// on from or write to: other data, and the checkpoints of other runs.
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"
 #include "support/file_faults.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
+#include "support/idx_files.h"
 #include "support/special_files.h"
 #include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::resume_limits_test {
 namespace {
@@ -32,7 +25,7 @@ class ResumeLimits : public testing::Test {
   }
   std::string complete_run() const {
     const std::string run = experiment_.fresh_run();
-    EXPECT_EQ(train(run).exit_code, 0);
+    succeeded(train(run));
     return run;
   }
   // Ends in step 9, with the checkpoints of steps 3 and 6.
@@ -44,16 +37,13 @@ class ResumeLimits : public testing::Test {
   }
   // At the start that finds them, and at the next.
   void expect_damaged_ones_are_told(const std::string& run) const {
-    for (const Index step : finished_checkpoints(run)) {
+    for (const Index step : finished_checkpoints(run))
       write_file_atomically(checkpoint_of(run, step) + "/manifest.json", "{");
-    }
     for (const std::string& told :
          {run + "/checkpoints' has no whole checkpoint",
           run +
               "/checkpoints' now but damaged ones (step-000000003.damaged, step-000000005.damaged, step-"}) {
-      const ProcessResult refused = train(run);
-      EXPECT_EQ(refused.exit_code, kExitData) << refused.errors;
-      expect_parts(refused.errors, {told});
+      expect_failed(train(run), kExitData, {told});
     }
   }
   static std::string failing_in(Index step) {
@@ -70,8 +60,8 @@ TEST_F(ResumeLimits, AShorterLengthThanWhatIsDoneIsRefusedAndHarmsNothing) {
     const std::string done = complete ? "9" : "6";
     for (const std::string flags : {"--train.epochs 0.5 --data.prefetch 0",
                                     "--train.epochs 0.5 --data.prefetch 4", "--train.global_batch 48"}) {
-      const ProcessResult result = train(run, flags + " --run.resume_allow train.epochs,train.global_batch");
-      EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+      const ProcessResult result =
+          ended_with(train(run, flags + " --run.resume_allow train.epochs,train.global_batch"), kExitConfig);
       expect_parts(result.errors, {"has made " + done + " steps", "the run has 5 steps", "at least " + done});
     }
     EXPECT_EQ(finished_checkpoints(run), checkpoints);
@@ -79,10 +69,9 @@ TEST_F(ResumeLimits, AShorterLengthThanWhatIsDoneIsRefusedAndHarmsNothing) {
   }
   const std::string other = complete_run();
   const std::string fresh = experiment_.fresh_run();
-  const ProcessResult result = run_trainer(
-      2, arguments(fresh, "--run.resume " + other + " --train.epochs 0.5 --run.resume_allow train.epochs"));
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-  expect_parts(result.errors, {"has made 9 steps", "name an earlier checkpoint"});
+  expect_failed(run_trainer(2, arguments(fresh, "--run.resume " + other +
+                                                    " --train.epochs 0.5 --run.resume_allow train.epochs")),
+                kExitConfig, {"has made 9 steps", "name an earlier checkpoint"});
   EXPECT_FALSE(std::filesystem::exists(fresh));
 }
 
@@ -90,22 +79,18 @@ TEST_F(ResumeLimits, AtTheLengthThatIsDoneARunIsCompleteOrIsCompleted) {
   const std::string run = complete_run();
   const std::string model = model_of(run);
   const std::string metrics = metrics_of(run);
-  const ProcessResult same = train(run, "--train.epochs 0.99 --run.resume_allow train.epochs");
-  EXPECT_EQ(same.exit_code, 0);
-  expect_parts(same.output, {"nothing to do"});
+  expect_parts(succeeded(train(run, "--train.epochs 0.99 --run.resume_allow train.epochs")).output,
+               {"nothing to do"});
   // Killed between its last checkpoint and its end.
   std::filesystem::remove(run + "/summary.json");
   std::filesystem::remove(run + "/model.safetensors");
-  const ProcessResult rest = train(run);
-  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
-  expect_parts(rest.output, {"all 9 steps are made", "summary.json"});
+  expect_parts(succeeded(train(run)).output, {"all 9 steps are made", "summary.json"});
   EXPECT_TRUE(model_of(run) == model);
   EXPECT_EQ(metrics_of(run), metrics);
 
   const std::string fresh = experiment_.fresh_run();
-  const ProcessResult from = train(fresh, "--run.resume " + checkpoint_of(run, 6) +
-                                              " --train.epochs 0.66 --run.resume_allow train.epochs");
-  EXPECT_EQ(from.exit_code, 0) << from.errors;
+  succeeded(train(fresh, "--run.resume " + checkpoint_of(run, 6) +
+                             " --train.epochs 0.66 --run.resume_allow train.epochs"));
   EXPECT_EQ(finished_checkpoints(fresh), std::vector<Index>{6});
   EXPECT_TRUE(model_of(fresh) == read_file(checkpoint_of(run, 6) + "/model.safetensors"));
 }
@@ -115,22 +100,18 @@ TEST_F(ResumeLimits, ALongerRunThatWasKilledIsNotTakenForComplete) {
   const std::string run = complete_run();
   const std::string longer = "--train.epochs 2 --run.resume_allow train.epochs ";
   EXPECT_NE(train(run, longer + failing_in(14)).exit_code, 0);
-  const ProcessResult rest = train(run, "--train.epochs 2");
-  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
-  expect_parts(rest.output, {"12 steps", "done: "});
+  expect_parts(succeeded(train(run, "--train.epochs 2")).output, {"12 steps", "done: "});
   EXPECT_EQ(newest_checkpoint(run), 18);
 
   const std::string never = experiment_.fresh_run();
-  EXPECT_EQ(train(never, "--checkpoint.every never --train.keep last").exit_code, 0);
-  const ProcessResult refused = train(never, longer);
-  EXPECT_EQ(refused.exit_code, kExitConfig);
-  expect_parts(refused.errors, {"complete after 9 steps", "no checkpoint", "train.init"});
+  succeeded(train(never, "--checkpoint.every never --train.keep last"));
+  expect_failed(train(never, longer), kExitConfig, {"complete after 9 steps", "no checkpoint", "train.init"});
 }
 
 TEST_F(ResumeLimits, AnotherLearningRateIsTold) {
   const std::string schedule = "--train.schedule cosine --train.lr 1 ";
   const std::string run = experiment_.fresh_run();
-  EXPECT_EQ(train(run, schedule).exit_code, 0);
+  succeeded(train(run, schedule));
   const ProcessResult longer = train(run, schedule + "--train.epochs 2 --run.resume_allow train.epochs");
   expect_parts(longer.errors, {"learning rate goes from 0.00723 to 0.5 with step 10",
                                "the schedule now ends at step 18, not 9"});
@@ -149,9 +130,7 @@ TEST_F(ResumeLimits, AnAuditThatIsTurnedOnIsNoFalseAlarm) {
   expect_parts(on.output, {"12 steps", "audit: epoch 2 used 203 samples"});
   const ProcessResult off = train(run, audit + "false " + failing_in(23));
   EXPECT_EQ(off.output.find("audit: "), std::string::npos);
-  const ProcessResult again = train(run, audit + "true");
-  EXPECT_EQ(again.exit_code, 0) << again.errors;
-  expect_parts(again.output, {"21 steps", "audit: epoch 3 used 203 samples"});
+  expect_parts(succeeded(train(run, audit + "true")).output, {"21 steps", "audit: epoch 3 used 203 samples"});
 }
 
 TEST_F(ResumeLimits, MetricsThatWereCutOffAreMissed) {
@@ -160,9 +139,7 @@ TEST_F(ResumeLimits, MetricsThatWereCutOffAreMissed) {
   const std::string before = read_file(metrics);
   const std::size_t line = before.find('\n') + 1;
   std::filesystem::resize_file(metrics, line + 10);
-  const ProcessResult rest = train(run);
-  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
-  expect_parts(rest.errors, {"metrics.jsonl' has", "lines after step 3 are missing"});
+  expect_parts(succeeded(train(run)).errors, {"metrics.jsonl' has", "lines after step 3 are missing"});
   const std::string after = read_file(metrics);
   EXPECT_TRUE(after.starts_with(before.substr(0, line) + "{\"kind\":")) << after;
 }
@@ -173,15 +150,14 @@ TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
   std::filesystem::rename(run + "/checkpoints", run + "-kept");
   for (const std::string flags :
        {"", "--checkpoint.every never --train.keep last", "--checkpoint.dir none"}) {
-    const ProcessResult refused = train(run, flags);
-    EXPECT_EQ(refused.exit_code, kExitData) << refused.errors;
-    expect_parts(refused.errors, {"has made checkpoints in '" + run + "/checkpoints'", "\"restart\""});
+    expect_failed(train(run, flags), kExitData,
+                  {"has made checkpoints in '" + run + "/checkpoints'", "\"restart\""});
     EXPECT_EQ(read_file(run + "/metrics.jsonl"), metrics);
   }
   std::filesystem::copy(run, run + "-damaged", std::filesystem::copy_options::recursive);
   std::filesystem::copy(run + "-kept", run + "-damaged/checkpoints",
                         std::filesystem::copy_options::recursive);
-  EXPECT_EQ(train(run, "--checkpoint.dir " + run + "-kept").exit_code, 0);
+  succeeded(train(run, "--checkpoint.dir " + run + "-kept"));
   expect_damaged_ones_are_told(run + "-damaged");
 
   for (const std::string flags : {"", "--checkpoint.every never --train.keep last"}) {
@@ -189,9 +165,7 @@ TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
     EXPECT_NE(train(young, "--debug.fail_rank 0 --debug.fail_step 2 --run.log_every 1 " + flags).exit_code,
               0);
     EXPECT_NE(read_file(young + "/metrics.jsonl"), "");
-    const ProcessResult anew = train(young, flags);
-    EXPECT_EQ(anew.exit_code, 0) << anew.errors;
-    expect_parts(anew.output, {"ended before its first checkpoint"});
+    expect_parts(succeeded(train(young, flags)).output, {"ended before its first checkpoint"});
   }
 }
 
@@ -212,9 +186,8 @@ TEST_F(ResumeLimits, ACheckpointThatARankCannotOpenIsLeftAsItIs) {
     std::swap(others[0], others[1]);
     for (const std::string& resume : {std::string("auto"), others[0]}) {
       const std::string directory = resume == "auto" ? run : experiment_.fresh_run();
-      const ProcessResult result = run_trainer(2, arguments(directory, "--run.resume " + resume), faults);
-      EXPECT_EQ(result.exit_code, kExitData) << result.errors;
-      expect_parts(result.errors, {in, "the checkpoint '" + checkpoint_of(run, 6) + "' is left as it is"});
+      expect_failed(run_trainer(2, arguments(directory, "--run.resume " + resume), faults), kExitData,
+                    {in, "the checkpoint '" + checkpoint_of(run, 6) + "' is left as it is"});
       EXPECT_EQ(finished_checkpoints(run), checkpoints);
     }
     EXPECT_GT(faults.hits(), 0);
@@ -226,8 +199,7 @@ TEST_F(ResumeLimits, DamagedCheckpointsOfAnotherRunAreLeftWhereTheyAre) {
   const std::vector<Index> checkpoints = finished_checkpoints(run);
   write_file_atomically(checkpoint_of(run, 6) + "/manifest.json", "{");
   const std::string fresh = experiment_.fresh_run();
-  const ProcessResult result = train(fresh, "--run.resume " + run);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const ProcessResult result = succeeded(train(fresh, "--run.resume " + run));
   expect_parts(result.errors, {"the checkpoint of step 6 is not used: "});
   expect_parts(result.output, {"goes on from '" + checkpoint_of(run, 5)});
   EXPECT_EQ(finished_checkpoints(run), checkpoints);
@@ -237,9 +209,7 @@ TEST_F(ResumeLimits, ALogThatIsAFifoIsRefusedAtOnce) {
   const std::string run = failed_run();
   std::filesystem::remove(run + "/log.txt");
   make_fifo(run + "/log.txt");
-  const ProcessResult result = train(run);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
-  expect_parts(result.errors, {run + "/log.txt", "is a FIFO"});
+  expect_failed(train(run), kExitData, {run + "/log.txt", "is a FIFO"});
 }
 
 // In the middle of a run.
@@ -277,6 +247,122 @@ TEST_F(ResumeLimits, ARunDirectoryThatIsGoneIsTold) {
     EXPECT_EQ(std::filesystem::exists(run + "/model.safetensors"), each.results == run);
     for (const char* ending : {"", ".1", "-moved"}) std::filesystem::remove_all(run + ending);
   }
+}
+
+constexpr Index kRows = 200;
+
+// Lines of one length, with a label that the others do not tell.
+std::string some_table() {
+  std::string text = "a,b,kind\n";
+  for (Index row = 0; row < kRows; ++row)
+    text += fmt::format("{:03},{:02},{}\n", row, row * 37 % 100, row * row % 4);
+  return text;
+}
+
+class ResumeGuards : public testing::Test {
+ protected:
+  ResumeGuards() {
+    write_file_atomically(directory_ / "run.toml",
+                          "[run]\nprogress = \"none\"\n"
+                          "[model]\nlayers = \"dense(4)\"\n"
+                          "[train]\nglobal_batch = 20\nreplicas = 2\n");
+  }
+
+  // Each start of a run goes on for an epoch more.
+  ProcessResult start(int ranks, const std::string& run, const std::string& flags, int epochs,
+                      const std::string& allowed = "train.epochs") const {
+    const std::string arguments =
+        fmt::format("--config {} --run.dir {} --train.epochs {} --run.resume_allow {} {}",
+                    directory_ / "run.toml", directory_ / run, epochs, allowed, flags);
+    return ranks == 1 ? run_trainer(arguments) : run_trainer(ranks, arguments);
+  }
+
+  std::string content_of(const std::string& run) const {
+    std::string content;
+    for (const char* file :
+         {"config.toml", "metrics.jsonl", "plan.txt", "summary.json", "model.safetensors"}) {
+      content += read_file(directory_ / (run + "/" + file));
+    }
+    return content;
+  }
+
+  // The run was trained on data that `changed` are not and `moved` are. `what` is said to have changed.
+  void expect_guarded(const std::string& run, const std::string& changed, const std::string& moved,
+                      const std::string& what) const {
+    const std::string before = content_of(run);
+    expect_failed(start(2, run, changed, 2), kExitConfig, {"data.train: " + what, "run.resume_allow"});
+    EXPECT_TRUE(content_of(run) == before) << "a refusal changed the run";
+    expect_parts(succeeded(start(1, run, moved, 2)).output, {"goes on from"});
+    succeeded(start(1, run, changed, 3, "train.epochs,data.train"));
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(ResumeGuards, OtherLabelsInFilesOfTheSameSizeAreRefused) {
+  const IdxPair files = write_idx_pair(directory_ / "x", {.rows = kRows, .classes = 4, .compressed = false});
+  const std::string images = read_file(files.images);
+  const std::string labels = read_file(files.labels);
+  const auto flags = [&](const std::string& train, const std::string& train_labels, const char* memory) {
+    return fmt::format("--data.format idx --data.train {} --data.train_labels {} --data.memory {}", train,
+                       train_labels, memory);
+  };
+  std::string exchanged = labels;
+  const std::size_t last = labels.size() - 1;
+  std::swap(exchanged[last], exchanged[labels.find_last_not_of(labels[last])]);
+  write_file_atomically(directory_ / "exchanged", exchanged);
+  write_idx(directory_ / "moved.gz", images);
+  write_file_atomically(directory_ / "moved", images);
+  write_file_atomically(directory_ / "moved-labels", labels);
+  for (const char* memory : {"load", "stream"}) {
+    const bool loaded = memory == std::string("load");
+    succeeded(start(1, memory, flags(files.images, files.labels, memory), 1));
+    expect_guarded(memory, flags(files.images, directory_ / "exchanged", memory),
+                   flags(directory_ / (loaded ? "moved.gz" : "moved"), directory_ / "moved-labels", memory),
+                   loaded ? "the labels of" : "the content of '" + (directory_ / "exchanged"));
+  }
+}
+
+TEST_F(ResumeGuards, OtherFeaturesInATableOfTheSameSizeAreRefused) {
+  const auto flags = [&](const std::string& file) {
+    return fmt::format("--data.format csv --data.label kind --data.train {}", directory_ / file);
+  };
+  const std::string table = some_table();
+  std::string changed = table;
+  std::swap(changed[changed.size() - 5], changed[changed.size() - 4]);  // digits of b
+  write_file_atomically(directory_ / "x.csv", table);
+  write_file_atomically(directory_ / "changed.csv", changed);
+  write_file_atomically(directory_ / "moved.csv", table);
+  succeeded(start(1, "run", flags("x.csv"), 1));
+  expect_guarded("run", flags("changed.csv"), flags("moved.csv"), "the features of");
+}
+
+TEST_F(ResumeGuards, ADirectoryOfCheckpointsIsThatOfOneRun) {
+  const std::string synthetic =
+      "--data.format synthetic --data.synthetic_rows 200 --data.synthetic_classes 4 --checkpoint.every '5 "
+      "steps'";
+  const std::string shared = synthetic + " --checkpoint.dir " + (directory_ / "shared");
+  succeeded(start(1, "first", shared, 1));
+  const std::string owner = read_file(directory_ / "shared/owner");
+  const ProcessResult second = ended_with(start(2, "second", shared + " --train.lr 0.2", 1), kExitConfig);
+  expect_parts(second.errors, {"checkpoint.dir '" + (directory_ / "shared"), directory_ / "first"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "second"));
+  EXPECT_EQ(read_file(directory_ / "shared/owner"), owner);
+  // The run itself goes on, also when it was moved; and another goes on from it elsewhere.
+  std::filesystem::rename(directory_ / "first", directory_ / "moved");
+  expect_parts(succeeded(start(2, "moved", shared, 2)).output,
+               {"goes on from '" + (directory_ / "shared/step-")});
+  const ProcessResult branch =
+      succeeded(start(2, "branch", synthetic + " --run.resume " + (directory_ / "moved"), 3));
+  expect_parts(branch.output, {"goes on from '" + (directory_ / "shared/step-")});
+}
+
+TEST_F(ResumeGuards, CheckpointsMayBeInTheRunDirectoryItself) {
+  const std::string flags =
+      "--data.format synthetic --data.synthetic_rows 200 --data.synthetic_classes 4 --checkpoint.every '5 "
+      "steps' --checkpoint.dir " +
+      (directory_ / "both");
+  for (const int epochs : {1, 2}) succeeded(start(1, "both", flags, epochs));
 }
 
 }  // namespace

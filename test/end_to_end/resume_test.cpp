@@ -2,11 +2,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include <map>
 #include <regex>
 
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::resume_test {

@@ -1,9 +1,7 @@
 // The promise of the executable: the same config gives the same model, byte for byte, on any number of ranks
 // and threads. strategies_test holds all strategies to it on each number; what is added here is the way from
-// a config and files to that, so that numbers of ranks take turns.
+// a config and files to that, so that numbers of ranks take turns; and layers whose units the ranks divide.
 #include "lockstep/distributed/strategies/strategy.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::same_bits_test {
@@ -33,9 +31,8 @@ class SameBits : public OrderedRuns, public testing::WithParamInterface<Setting>
 TEST_P(SameBits, OnAnyNumberOfRanksAndThreads) {
   const std::string alone = model(1, 1, GetParam().optimizer);
   EXPECT_GT(alone.size(), 1000U);
-  for (const auto& [ranks, threads] : GetParam().sizes) {
+  for (const auto& [ranks, threads] : GetParam().sizes)
     EXPECT_TRUE(model(ranks, threads, GetParam().optimizer) == alone) << ranks << " ranks, " << threads;
-  }
 }
 
 class AugmentedBits : public SameBits {};
@@ -111,6 +108,65 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) {
       return test.param.mode + (test.param.optimizer.ends_with("adam") ? "Adam" : "Momentum");
     });
+
+// The first split layer has four blocks of units, the second one.
+constexpr const char* kHybrid =
+    "--model.layers 'conv2d(4, 3, padding=same) relu maxpool(2) flatten dense(64) relu dense(64, split=rows) "
+    "relu dense(24, split=rows) tanh dense(4)' ";
+
+class DividedRuns : public SmallRuns {
+ protected:
+  DividedRuns() : SmallRuns(std::string("--distribute.reduction ordered ") + kHybrid) {}
+};
+
+TEST_F(DividedRuns, HaveTheBytesOfOneRank) {
+  const std::string flags = "--train.optimizer adam --train.clip_norm 0.5 ";
+  const std::string alone = trained(1, flags);
+  for (const int ranks : {2, 4}) {
+    for (const std::string strategy : {"zero1", "allreduce", "central_storage"}) {
+      SCOPED_TRACE(fmt::format("{} ranks, {}", ranks, strategy));
+      const std::string run = trained(ranks, flags + "--distribute.strategy " + strategy);
+      expect_same_run(run, alone);
+    }
+  }
+}
+
+TEST_F(DividedRuns, GoOnOnOtherRanks) {
+  const std::string flags =
+      "--train.optimizer adam --checkpoint.every '5 steps' --checkpoint.wait true --distribute.strategy "
+      "zero1 ";
+  const std::string whole = trained(1, flags);
+  const std::string run = experiment_.fresh_run();
+  go_on(4, run, flags, 7);
+  go_on(1, run, flags, 12);
+  go_on(2, run, flags, 0);
+  expect_same_run(run, whole);
+}
+
+TEST_F(DividedRuns, StopAtABadNumber) {
+  const auto stopped = [&](int ranks) {
+    const ProcessResult result = ended_with(
+        run_trainer(ranks, words(experiment_.fresh_run(),
+                                 "--distribute.strategy zero1 --debug.nan_replica 1 --debug.nan_step 3")),
+        kExitTraining);
+    const std::size_t begin = result.errors.find("the loss is ");
+    return begin == std::string::npos ? result.errors
+                                      : result.errors.substr(begin, result.errors.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(stopped(2), stopped(1));
+}
+
+TEST_F(DividedRuns, ArePlannedAndRefused) {
+  const auto plan = [&](const std::string& flags) {
+    return run_trainer(fmt::format("plan --np 4 --config {} {}{}", experiment_.config(), kHybrid, flags));
+  };
+  expect_parts(plan("--distribute.strategy zero1").output,
+               {"The ranks divide the weights of the 2 layers with split=rows"});
+  expect_parts(plan("--distribute.strategy allreduce").output,
+               {"Each rank computes the 2 layers with split=rows by itself", "zero1"});
+  expect_failed(plan("--distribute.strategy zero1 --train.accumulate 2"), kExitConfig,
+                {"split=rows", "train.accumulate", "set train.accumulate = 1"});
+}
 
 }  // namespace
 }  // namespace lockstep::test::same_bits_test

@@ -1,8 +1,4 @@
 // Sequences through the real executable: arrays of positions and channels, with lengths and padding.
-#include <cstdint>
-#include <cstdio>
-#include <numeric>
-
 #include "lockstep/base/random.h"
 #include "support/numpy_files.h"
 #include "support/trainer_runs.h"

@@ -1,10 +1,8 @@
 // Parameter servers from the executable: what a run says and leaves behind, how it is repeated, and how it
 // ends when a rank dies or stops.
 #include <future>
-#include <map>
 
 #include "lockstep/base/timer.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::servers_test {
@@ -50,9 +48,8 @@ TEST_F(Servers, AnAsynchronousRunThatGoesOnAccountsForWhatWasBefore) {
   const std::string directory = experiment_.fresh_run();
   const std::string flags = "--distribute.mode async --checkpoint.every '1 epoch' --train.epochs ";
   succeed(3, words(directory, flags + "1"));
-  for (const std::string epochs : {"2", "3"}) {
+  for (const std::string epochs : {"2", "3"})
     succeed(3, words(directory, flags + epochs + " --run.resume_allow train.epochs"));
-  }
   const auto summary = parse_json<nlohmann::json>(read_file(directory + "/summary.json"));
   const WorkerSums sums = sums_of_workers(summary);
   EXPECT_EQ(sums.steps, summary["steps"]);

@@ -1,14 +1,7 @@
 // Signals that ask the program to stop, many at once, while ranks multiply large matrices: no crash, an
 // orderly end, and the bits of a run that was left alone. LOCKSTEP_STORMS in the environment: how often each
 // run is stopped.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <charconv>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -30,9 +23,8 @@ int storms() {
 std::vector<pid_t> threads_of(pid_t process) {
   std::vector<pid_t> threads;
   std::error_code gone;
-  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), gone)) {
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), gone))
     threads.push_back(static_cast<pid_t>(std::stol(entry.path().filename())));
-  }
   return threads;
 }
 
@@ -50,9 +42,8 @@ void expect_stop_signals_blocked(const std::vector<pid_t>& ranks) {
   std::uint64_t stops = 0;
   for (const int signal : kStopSignals) stops |= std::uint64_t{1} << (signal - 1);
   for (const pid_t rank : ranks) {
-    for (const pid_t thread : threads_of(rank)) {
+    for (const pid_t thread : threads_of(rank))
       EXPECT_EQ(blocked_signals(rank, thread) & stops, stops) << "rank " << rank << ", thread " << thread;
-    }
   }
 }
 

@@ -1,6 +1,5 @@
 // Standard output that cannot be written to: a result that did not arrive is an error, and a training goes on
 // without whoever read its log.
-#include "support/saved_runs.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::standard_output_test {

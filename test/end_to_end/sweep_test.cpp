@@ -1,11 +1,7 @@
 // Sweeps and cross-validation: each trial is the run that its flags make by themselves, whatever befell it.
-#include <chrono>
 #include <csignal>
-#include <thread>
 
 #include "support/running_job.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::sweep_test {
@@ -77,9 +73,8 @@ TEST_F(Sweep, OfEightTrialsIsEightSingleRunsAlsoAfterItWasKilled) {
   EXPECT_FALSE(std::filesystem::exists(run + "/sweep.json"));
   expect_parts(succeed(4, command).output,
                {"8 trials, 2 at a time on 2 ranks each", "the sweep goes on", "best: trial-"});
-  for (Index i = 0; i < 8; ++i) {
+  for (Index i = 0; i < 8; ++i)
     EXPECT_TRUE(model_of(run + name_of(i + 1)) == at(models, i)) << "trial " << i + 1;
-  }
   EXPECT_EQ(results_of(run)["trials"].size(), 8U);
   const ProcessResult again = succeed(2, command);
   EXPECT_EQ(again.output.find("begins on"), std::string::npos) << "finished trials are kept";
@@ -306,9 +301,8 @@ TEST_F(CrossValidation, RefitByAScheduleThatFollowsTheValidationSetIsRefusedAtOn
 
 TEST_F(CrossValidation, IsNotByChanceWhereTheConfigHasFoldsOfAnotherKind) {
   const std::string earlier = "--data.folds 3 --data.fold 1 --data.fold_by class";
-  for (const std::string& folds : {std::string("--data.validation 'fold(1/3, by = class)'"), earlier}) {
+  for (const std::string& folds : {std::string("--data.validation 'fold(1/3, by = class)'"), earlier})
     expect_failed(cv(1, "--folds 3 " + folds), kExitConfig, {"fold(1/3, by = class)", "--stratified"});
-  }
   EXPECT_FALSE(std::filesystem::exists(directory_ / "cv"));
 }
 

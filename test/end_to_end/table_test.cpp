@@ -1,6 +1,4 @@
 // Tables through the real executable: looked at, trained on, evaluated and predicted from.
-#include <cstring>
-
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
@@ -175,9 +173,8 @@ TEST_F(Table, APredictionStandsInTheLineOfItsRecord) {
   succeeded(train(2, "run"));
   const std::string good = people(700, 5);
   std::vector<std::string> records;
-  for (std::size_t begin = 0; begin < good.size(); begin = records.back().size() + begin) {
+  for (std::size_t begin = 0; begin < good.size(); begin = records.back().size() + begin)
     records.push_back(good.substr(begin, good.find('\n', begin) + 1 - begin));
-  }
   std::string clean = header_;
   std::string dirty = header_;
   const auto bad = [](std::size_t i) { return i < 2 || i == 300 || i + 1 == 700; };

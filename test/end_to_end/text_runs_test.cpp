@@ -132,9 +132,7 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
   succeeded(generate("rounded", "--prompt 4 --length 9"));
 
   const auto expect_refused = [&](const std::string& flags, int code, const std::vector<std::string>& parts) {
-    const ProcessResult refused = generate("run", flags);
-    EXPECT_EQ(refused.exit_code, code) << flags;
-    expect_parts(refused.errors, parts);
+    expect_failed(generate("run", flags), code, parts);
   };
   expect_refused("--prompt wolf", 3, {"--prompt", "the character 'w'"});
   expect_refused("--prompt ''", 2, {"the prompt is empty"});

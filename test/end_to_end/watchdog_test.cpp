@@ -1,11 +1,9 @@
 // Ranks that others wait for in vain: they are named, and the job ends with its own exit code and leaves
 // nothing behind.
 #include <csignal>
-#include <cstdlib>
 
 #include "lockstep/comm/checked_communicator.h"
 #include "support/running_job.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::watchdog_test {

@@ -23,9 +23,8 @@ void require(bool holds) {
 std::vector<std::string> split(std::string_view text, const Dialect& rules) {
   RecordLines lines(text, rules, 1);
   std::vector<std::string> records;
-  for (std::string_view record; lines.next(record);) {
+  for (std::string_view record; lines.next(record);)
     records.push_back(std::to_string(lines.line()) + ":" + std::string(record));
-  }
   return records;
 }
 
@@ -38,9 +37,8 @@ void check_chunks(const std::string& path, std::string_view text, const ChunkCut
   for (const TextChunk& chunk : files.chunks) {
     const std::string_view part = reader.read(chunk);
     RecordLines lines(part, cut.dialect, reader.first_line());
-    for (std::string_view record; lines.next(record);) {
+    for (std::string_view record; lines.next(record);)
       found.push_back(std::to_string(lines.line()) + ":" + std::string(record));
-    }
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   std::string plain(text);

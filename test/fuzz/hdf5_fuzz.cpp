@@ -33,9 +33,8 @@ hid_t make_type(FuzzedDataProvider& input) {
       return type;
     case 1: {
       const hid_t members = H5Tenum_create(H5T_NATIVE_INT8);
-      for (signed char value = 0; value < input.ConsumeIntegralInRange(0, 4); ++value) {
+      for (signed char value = 0; value < input.ConsumeIntegralInRange(0, 4); ++value)
         H5Tenum_insert(members, std::string(1, static_cast<char>('a' + value)).c_str(), &value);
-      }
       H5Tclose(type);
       return members;
     }

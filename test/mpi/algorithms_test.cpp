@@ -2,12 +2,6 @@
 // buckets that overlap, against sums in double.
 #include "lockstep/distributed/exchange/algorithm.h"
 
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <functional>
-#include <thread>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
@@ -23,7 +17,7 @@
 namespace lockstep::algorithms_test {
 namespace {
 
-using test::Exchanging;
+using namespace test;
 using Case = test::ExchangeCase;
 
 // Every algorithm, auto with and without calibration, with every reduction that it takes.
@@ -36,9 +30,8 @@ void walk(const std::function<void(const Case&)>& visit) {
     }
   }
   for (const bool calibrate : {false, true}) {
-    for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
+    for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered})
       all.push_back({.reduction = reduction, .algorithm = kAutoAlgorithm, .calibrate = calibrate});
-    }
   }
   const std::vector<std::pair<std::string, std::vector<Index>>> sizes{
       {"one bucket", {0, 1000}},
@@ -79,9 +72,8 @@ TEST(Algorithms, EveryRankGetsTheSumAndTheSameBits) {
       for (Index step = 1; step < 4; ++step) {
         const std::vector<Scalar> sum = exchanging.step(step);
         const std::vector<double> expected = exchanging.expected(step);
-        for (std::size_t i = 0; i < sum.size(); ++i) {
+        for (std::size_t i = 0; i < sum.size(); ++i)
           ASSERT_NEAR(sum[i], expected[i], 2e-5) << "step " << step << ", number " << i;
-        }
         std::vector<Scalar> first = sum;
         comm.broadcast(as_buffer(std::span(first)), 0);
         ASSERT_EQ(first, sum) << "step " << step;
@@ -114,9 +106,8 @@ std::unique_ptr<Reducer> make_mixture(const ExchangeRequest& request) {
     if (!entry.in_node_memory || &entry == &in_memory) all.push_back(&entry);
   }
   AlgorithmChoice choice;
-  for (std::size_t bucket = 0; bucket < request.plan.buckets.size(); ++bucket) {
+  for (std::size_t bucket = 0; bucket < request.plan.buckets.size(); ++bucket)
     choice.push_back(all[(7 - bucket) % all.size()]);
-  }
   return make_bucketwise_reducer(request, choice);
 }
 
@@ -238,9 +229,8 @@ TEST(Algorithms, WithoutCalibrationNodesDecide) {
 
 TEST(Algorithms, NodesAreCountedInTheOrderOfTheirRanks) {
   test::on_ranks([](Communicator& comm) {
-    for (const Index ranks_per_node : {0, 1, 2, 3}) {
+    for (const Index ranks_per_node : {0, 1, 2, 3})
       EXPECT_EQ(node_sizes(comm, ranks_per_node), full_nodes(comm.size(), ranks_per_node));
-    }
   });
 }
 
@@ -274,9 +264,8 @@ TEST(Algorithms, CalibrationChoosesTheFasterOneWhicheverItTriesFirst) {
       return std::make_unique<SlowReducer>(fast.make(request));
     };
     const ExchangeRequest request{.comm = comm, .plan = plan, .options = options};
-    for (const AlgorithmChoice& both : {AlgorithmChoice{&fast, &slow}, AlgorithmChoice{&slow, &fast}}) {
+    for (const AlgorithmChoice& both : {AlgorithmChoice{&fast, &slow}, AlgorithmChoice{&slow, &fast}})
       EXPECT_EQ(calibrate(request, both), AlgorithmChoice{&fast});
-    }
   });
 }
 
@@ -307,13 +296,13 @@ TEST(Algorithms, TrainingsAgree) {
   for (const std::string strategy : {"allreduce", "local_sgd"}) {
     Config config = test::tiny_config();
     config.distribute.strategy = strategy;
-    config.distribute.average_every = 2;
-    config.distribute.average_state = true;
-    config.distribute.local_after = "6 steps";
-    config.distribute.bucket_kib = 0;
+    set_keys(config,
+             "distribute.average_every=2; distribute.average_state=true; distribute.local_after=6 steps; "
+             "distribute.bucket_kib=0");
     if (strategy == "allreduce") {  // ranks meet while buckets are under way
-      config.model.layers = "dense(9) batch_norm relu dense(7) batch_norm tanh dense(3)";
-      config.model.batch_norm = "sync";
+      set_keys(
+          config,
+          "model.layers=dense(9) batch_norm relu dense(7) batch_norm tanh dense(3); model.batch_norm=sync");
     }
     config.data.synthetic.rows = 83;  // the fifth step has 3 samples: some ranks have none
     const test::TinyResult alone = test::train_tiny_alone(config);

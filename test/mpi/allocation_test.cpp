@@ -1,11 +1,6 @@
 // Once a run is warm, a step takes no memory that grows with the model or the batch, and gives back what
 // little it takes. Counted at operator new and aligned_alloc, over all ranks of the process.
-#include <gtest/gtest.h>
 #include <malloc.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/convolution.h"
@@ -108,13 +103,12 @@ class WatchingSampler final : public Sampler {
 
 Config large_enough(const std::string& strategy, Reduction reduction) {
   Config config = test::tiny_config();
-  config.data.synthetic.rows = 1000;
-  config.model.layers = "dense(128) batch_norm relu dense(128) relu dense(3)";
-  config.train.replicas = 16;
-  config.train.global_batch = 256;
+  test::set_keys(
+      config,
+      "data.synthetic_rows=1000; model.layers=dense(128) batch_norm relu dense(128) relu dense(3); "
+      "train.replicas=16; train.global_batch=256");
   config.train.steps = kSteps;
-  config.train.epochs = 0;
-  config.run.log_every = 1000;
+  test::set_keys(config, "train.epochs=0; run.log_every=1000");
   config.eval.batch = 1000;  // one block: sums of evaluations are kept by block
   config.distribute.strategy = strategy;
   config.distribute.reduction = reduction;
@@ -152,8 +146,7 @@ TEST(Allocation, AWarmStepTakesNoMemoryThatGrowsWithTheModel) {
 
 TEST(Allocation, FactorsOfGradientsTakeNoMoreEither) {
   Config config = large_enough("central_storage", Reduction::kNative);
-  config.model.layers = "dense(128) relu dense(300) relu dense(3)";
-  config.train.global_batch = 16;
+  test::set_keys(config, "model.layers=dense(128) relu dense(300) relu dense(3); train.global_batch=16");
   test::on_ranks(kRanks, [&](Communicator& comm) { expect_flat(comm, config); });
 }
 

@@ -1,12 +1,7 @@
-// Parameter servers with asynchronous workers: what is counted, and what is promised.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
-#include "lockstep/base/errors.h"
+// Parameter servers with asynchronous workers: what is counted, what is promised, how runs
+// are recorded and repeated, and who is named when somebody is silent.
 #include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/asynchronous_cases.h"
 #include "support/saving_cases.h"
@@ -16,12 +11,7 @@
 namespace lockstep::asynchronous_test {
 namespace {
 
-using test::AsynchronousCase;
-using test::config_for;
-using test::TinyResult;
-using test::train_tiny;
-using test::train_tiny_alone;
-using test::walk;
+using namespace test;
 
 Index plan_steps(const Config& config, Index workers) {
   const Index batches =
@@ -64,9 +54,7 @@ TEST(Asynchronous, BackupWorkersAreNotWaitedFor) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() < 3) return;
     Config config = config_for(comm, 1, ServerMode::kSync);
-    config.distribute.backup_workers = 1;
-    config.debug.delay_rank = 0;
-    config.debug.delay_ms = 20;
+    set_keys(config, "distribute.backup_workers=1; debug.delay_rank=0; debug.delay_ms=20");
     const WorkersReport report = *train_tiny(comm, config).training.workers;
     EXPECT_GT(report.workers.front().dropped, 0);
     EXPECT_GT(report.workers.front().dropped_samples, 0);
@@ -87,8 +75,7 @@ TEST(Asynchronous, BoundedNeverExceedsItsBound) {
       SCOPED_TRACE(bound);
       Config config = config_for(comm, 1, ServerMode::kBounded);
       config.distribute.staleness = bound;
-      config.debug.delay_rank = 0;
-      config.debug.delay_ms = 5;
+      set_keys(config, "debug.delay_rank=0; debug.delay_ms=5");
       const WorkersReport report = *train_tiny(comm, config).training.workers;
       const Index others = comm.size() - 2;
       for (const WorkerRecord& worker : report.workers) {
@@ -104,9 +91,7 @@ TEST(Asynchronous, WithoutABoundTheSlowWorkerFallsBehind) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() < 3) return;
     Config config = config_for(comm, 1, ServerMode::kAsync);
-    config.debug.delay_rank = 0;
-    config.debug.delay_ms = 50;
-    config.train.epochs = 12;
+    set_keys(config, "debug.delay_rank=0; debug.delay_ms=50; train.epochs=12");
     const WorkersReport report = *train_tiny(comm, config).training.workers;
     EXPECT_GT(fastest(report).max_ahead, 4);
     EXPECT_LT(report.workers.front().samples, fastest(report).samples);
@@ -137,12 +122,9 @@ TEST(Asynchronous, AResumeOnFewerWorkersGoesOnBehindTheLastBatch) {
     Index ahead = 0;
     run_thread_ranks(3, [&](Communicator& comm) {
       Config mine = config_for(comm, 1, ServerMode::kBounded);
-      mine.distribute.staleness = 2;
-      mine.train.replicas = 4;
-      mine.train.global_batch = 20;
+      set_keys(mine, "distribute.staleness=2; train.replicas=4; train.global_batch=20");
       mine.checkpoint.dir = directory;
-      mine.checkpoint.every = "15 steps";
-      mine.checkpoint.keep = 100;
+      set_keys(mine, "checkpoint.every=15 steps; checkpoint.keep=100");
       mine.debug.delay_rank = slow;
       mine.debug.delay_ms = 5;
       const WorkersReport report = *train_tiny(comm, mine).training.workers;
@@ -179,9 +161,7 @@ TEST(Asynchronous, OneWorkerAloneTakesTheStepsOfOneReplica) {
         SCOPED_TRACE(optimizer);
         Config config = config_for(comm, comm.size() - 1, mode);
         config.optimizer.optimizer = optimizer;
-        config.optimizer.clip_norm = 0.5;
-        config.optimizer.weight_decay = 0.01;
-        config.train.accumulate = 2;
+        set_keys(config, "train.clip_norm=0.5; train.weight_decay=0.01; train.accumulate=2");
         config.distribute.staleness_lr = true;  // of no staleness
         const TinyResult result = train_tiny(comm, config);
         Config plain = config;
@@ -206,9 +186,8 @@ TEST(Asynchronous, RunningMomentsAreTheServers) {
       plain.distribute.strategy = "allreduce";
       const TinyResult expected = train_tiny_alone(plain);
       ASSERT_EQ(result.state.size(), expected.state.size());
-      for (std::size_t i = 0; i < expected.state.size(); ++i) {
+      for (std::size_t i = 0; i < expected.state.size(); ++i)
         EXPECT_NEAR(result.state[i], expected.state[i], 1e-4 * std::max(1.0F, std::abs(expected.state[i])));
-      }
     }
   });
 }
@@ -216,21 +195,18 @@ TEST(Asynchronous, RunningMomentsAreTheServers) {
 // Of all workers: the moments of the features, whoever saw them.
 TEST(Asynchronous, RunningMomentsFollowEveryWorker) {
   walk([](Communicator& comm, const AsynchronousCase&, Config config) {
-    config.model.layers = "batch_norm(momentum=0.02) dense(3)";
-    config.train.epochs = 20;
+    set_keys(config, "model.layers=batch_norm(momentum=0.02) dense(3); train.epochs=20");
     const TinyResult moving = train_tiny(comm, config);
     config.eval.precise_bn = 1000;
     const TinyResult precise = train_tiny(comm, config);
-    for (std::size_t i = 0; i < moving.state.size(); ++i) {
+    for (std::size_t i = 0; i < moving.state.size(); ++i)
       EXPECT_NEAR(moving.state[i], precise.state[i], 0.35F * std::max(1.0F, precise.state[i])) << i;
-    }
   });
 }
 
 TEST(Asynchronous, ABadNumberStopsAllRanks) {
   walk([](Communicator& comm, const AsynchronousCase&, Config config) {
-    config.model.layers = "dense(9) dense(3)";
-    config.schedule.lr = 1e6;
+    set_keys(config, "model.layers=dense(9) dense(3); train.lr=1e6");
     try {
       train_tiny(comm, config);
       FAIL() << "training went on";
@@ -254,20 +230,108 @@ TEST(Asynchronous, PushesGoThroughTheWire) {
       config.distribute.top_k = 0.25;
       const TinyResult lossy = train_tiny(comm, config);
       EXPECT_NE(lossy.weights, exact.weights);
-      for (std::size_t i = 0; i < exact.weights.size(); ++i) {
+      for (std::size_t i = 0; i < exact.weights.size(); ++i)
         EXPECT_NEAR(lossy.weights[i], exact.weights[i], codec == "top_k" ? 0.1 : 2e-3);
-      }
     }
   });
 }
 
 TEST(Asynchronous, TrainingLearns) {
   walk([](Communicator& comm, const AsynchronousCase&, Config config) {
-    config.train.epochs = 20;
-    config.schedule.lr = 0.02;
-    config.optimizer.momentum = 0.5;
+    set_keys(config, "train.epochs=20; train.lr=0.02; train.momentum=0.5");
     const TinyResult result = train_tiny(comm, config);
     EXPECT_GT(*result.training.evaluation()->accuracy, 0.55);
+  });
+}
+
+TEST(Recordings, ARecordedRunIsRepeatedBitForBit) {
+  const test::TemporaryDirectory directory;
+  walk([&](Communicator& comm, const AsynchronousCase& one, Config config) {
+    config.model.layers = "dense(9) batch_norm relu dropout(0.2) dense(3)";
+    config.run.dir = directory / ("run" + std::to_string(comm.size()) + one.name +
+                                  std::to_string(config.distribute.servers));
+    std::filesystem::create_directories(config.run.dir);
+    set_keys(config, "distribute.record=true; debug.delay_rank=0; debug.delay_ms=3");
+    const TinyResult recorded = train_tiny(comm, config);
+    Config again = config;
+    again.distribute.record = false;
+    again.distribute.replay = config.run.dir;
+    again.debug.delay_rank = comm.size() - config.distribute.servers - 1;  // somebody else is slow
+    const TinyResult replayed = train_tiny(comm, again);
+    EXPECT_EQ(replayed.weights, recorded.weights);
+    EXPECT_EQ(replayed.state, recorded.state);
+    EXPECT_EQ(replayed.training.workers->workers.front().staleness,
+              recorded.training.workers->workers.front().staleness);
+  });
+}
+
+// What a run on threads ends with.
+std::string failure_of(int ranks, const Config& config) {
+  try {
+    run_thread_ranks(ranks, [&](Communicator& comm) { train_tiny(comm, config); });
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Recordings, ARecordingThatDoesNotFitIsRefused) {
+  if (test::under_mpi()) return;
+  const test::TemporaryDirectory directory;
+  run_thread_ranks(1, [&](Communicator& comm) {
+    Config config = config_for(comm, 0, ServerMode::kAsync);
+    config.distribute.servers = 1;
+    config.distribute.replay = directory.path();
+    EXPECT_NE(failure_of(2, config).find("arrivals.0.txt"), std::string::npos) << "missing";
+    for (const std::string text :
+         {"", "something else", "lockstep-arrivals 3 4\n0a 1a 2a 0p\n", "lockstep-arrivals 1 4\n0a 0p 0u\n",
+          "lockstep-arrivals 1 3\n0a 7a 0p\n", "lockstep-arrivals 1 3\n0a 0x 0p\n",
+          "lockstep-arrivals 1 3\n0 0 0\n", "lockstep-arrivals 1 3\n0a 0p 0u\n"}) {
+      std::ofstream(directory / "arrivals.0.txt") << text;
+      EXPECT_NE(failure_of(2, config).find("recording"), std::string::npos) << failure_of(2, config);
+    }
+  });
+}
+
+// Whatever the others do meanwhile: go on (async), wait for it (bounded), or do without it (backup workers).
+TEST(Silence, WhoIsSilentIsNamed) {
+  if (test::under_mpi()) return;
+  for (const AsynchronousCase& one : cases()) {
+    for (const int servers : {1, 2}) {
+      run_thread_ranks(2, [&](Communicator& comm) {
+        if (comm.rank() > 0) return;
+        Config config = config_for(comm, 0, one.mode);
+        config.distribute.servers = servers;
+        config.distribute.backup_workers = one.backup_workers;
+        set_keys(
+            config,
+            "distribute.staleness=0; distribute.timeout_seconds=0.3; train.replicas=3; train.global_batch=3; "
+            "train.epochs=100000; eval.every=never; debug.delay_rank=1; debug.delay_ms=1200");
+        const std::string failure = failure_of(3 + servers, config);
+        EXPECT_NE(failure.find("no sign of life from rank 1 "), std::string::npos)
+            << one.name << ", " << servers << " servers: " << failure;
+      });
+    }
+  }
+}
+
+TEST(Recordings, AReplayOfAnotherRunIsRefused) {
+  const test::TemporaryDirectory directory;
+  test::on_ranks([&](Communicator& comm) {
+    if (comm.size() < 2) return;
+    Config config = config_for(comm, 1, ServerMode::kAsync);
+    config.run.dir = directory / ("run" + std::to_string(comm.size()));
+    std::filesystem::create_directories(config.run.dir);
+    set_keys(config, "distribute.record=true; eval.every=0.5 epochs");
+    train_tiny(comm, config);
+  });
+  if (test::under_mpi()) return;
+  run_thread_ranks(1, [&](Communicator& comm) {
+    Config config = config_for(comm, 0, ServerMode::kAsync);
+    config.distribute.servers = 1;
+    config.distribute.replay = directory / "run2";
+    const std::string failure = failure_of(2, config);
+    EXPECT_NE(failure.find("replay the config that was recorded"), std::string::npos) << failure;
   });
 }
 

@@ -1,12 +1,6 @@
-// A run that goes on from a checkpoint ends as if it had never been interrupted.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <optional>
-#include <thread>
-
+// A run that goes on from a checkpoint ends as if it had never been interrupted; under another config it may
+// be shorter, or audited from there on.
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -26,11 +20,7 @@
 namespace lockstep::checkpoint_test {
 namespace {
 
-using test::saving_config;
-using test::SharedDirectory;
-using test::step_in;
-using test::TinyResult;
-using test::train_tiny;
+using namespace test;
 
 // The same run from a checkpoint: the rest of its losses, and the same end.
 void expect_the_same_end(const TinyResult& whole, const TinyResult& rest) {
@@ -74,14 +64,9 @@ TEST(Checkpoint, TheBestIsKeptHoweverSlowTheDiskIs) {
   test::on_ranks({1, 2, 5}, [](Communicator& comm) {
     const SharedDirectory directory(comm);
     Config config = saving_config(directory.path(), "1 steps");
-    config.checkpoint.wait = false;
-    config.train.keep = "best";
-    config.data.synthetic.validation_rows = 20;
-    config.checkpoint.keep = 1;
-    config.data.synthetic.noise = 4;
-    config.schedule.lr = 0.5;
-    config.train.epochs = 6;
-    config.eval.every = "0.5 epochs";
+    set_keys(config,
+             "checkpoint.wait=false; train.keep=best; data.synthetic_validation_rows=20; checkpoint.keep=1; "
+             "data.synthetic_noise=4; train.lr=0.5; train.epochs=6; eval.every=0.5 epochs");
     const TinyResult result = train_tiny(comm, config);
     EXPECT_EQ(result.save_failure, "");
     if (comm.rank() != 0) return;
@@ -171,10 +156,9 @@ TEST(Checkpoint, LocalStepsGoOnOnOtherRanks) {
   for (const Index step : {5, 6, 8}) {  // before, at and between averages
     const test::TemporaryDirectory directory;
     Config config = saving_config(directory.path().string(), "1 step");
-    config.distribute.strategy = "local_sgd";
-    config.distribute.average_every = 3;
-    config.distribute.local_after = "3 steps";
-    config.distribute.block_momentum = 0.5;
+    set_keys(config,
+             "distribute.strategy=local_sgd; distribute.average_every=3; distribute.local_after=3 steps; "
+             "distribute.block_momentum=0.5");
     const TinyResult whole = test::train_tiny_on(2, config);
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path().string(), step);
@@ -192,9 +176,7 @@ TEST(Checkpoint, KeepsWhatMessagesHaveLost) {
   test::on_ranks([&](Communicator& comm) {
     const SharedDirectory directory(comm);
     Config config = saving_config(directory.path(), "4 steps");
-    config.distribute.reduction = Reduction::kNative;
-    config.distribute.compression = "top_k";
-    config.distribute.top_k = 0.1;
+    set_keys(config, "distribute.reduction=native; distribute.compression=top_k; distribute.top_k=0.1");
     config.distribute.bucket_kib = 0;  // many buckets, the last of the arena first
     const TinyResult whole = train_tiny(comm, config);
     EXPECT_EQ(whole.save_failure, "");
@@ -209,8 +191,7 @@ TEST(Checkpoint, KeepsWhatMessagesToEachServerHaveLost) {
     if (one.backup_workers > 0) return;  // without error feedback
     const SharedDirectory directory(comm);
     config.checkpoint.dir = directory.path();
-    config.checkpoint.every = "1 epoch";
-    config.distribute.compression = "top_k";
+    set_keys(config, "checkpoint.every=1 epoch; distribute.compression=top_k");
     EXPECT_EQ(train_tiny(comm, config).save_failure, "");
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path(), CheckpointDirectory(directory.path()).steps().back());
@@ -224,9 +205,7 @@ TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
     const SharedDirectory first(comm);
     const SharedDirectory second(comm);
     config.checkpoint.dir = first.path();
-    config.checkpoint.every = "1 epoch";
-    config.checkpoint.keep = 100;
-    config.train.epochs = 4;
+    set_keys(config, "checkpoint.every=1 epoch; checkpoint.keep=100; train.epochs=4");
     const TinyResult whole = train_tiny(comm, config);
     const std::vector<Index> steps = CheckpointDirectory(first.path()).steps();
     ASSERT_GT(steps.size(), 1U);
@@ -254,10 +233,9 @@ TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
 TEST(Checkpoint, RanksShareTheModelFile) {
   if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
   Config config = saving_config("", "1 step");
-  config.model.layers = "dense(1500) batch_norm relu dense(1500) relu dense(3)";
-  config.train.epochs = 0;
-  config.train.steps = 1;
-  config.train.replicas = 4;
+  set_keys(config,
+           "model.layers=dense(1500) batch_norm relu dense(1500) relu dense(3); train.epochs=0; "
+           "train.steps=1; train.replicas=4");
   std::string right;
   for (const int ranks : {1, 2, 3, 4}) {
     SCOPED_TRACE(ranks);
@@ -315,6 +293,71 @@ TEST(Checkpoint, AFailureDoesNotStopTraining) {
     const TinyResult result = train_tiny(comm, saving_config(file + "/below", "4 steps"));
     EXPECT_NE(result.save_failure.find("cannot create"), std::string::npos) << result.save_failure;
     EXPECT_TRUE(result.weights == right.weights);
+  });
+}
+
+// Instead of waiting for steps that never come, or training on without an end.
+TEST(ResumedRuns, ARunThatIsShorterThanItsCheckpointIsRefused) {
+  for (const SavingCase& each : saving_cases()) {
+    if (each.name != "allreduce" && each.name != "local_sgd") continue;
+    SCOPED_TRACE(each.name);
+    on_ranks([&](Communicator& comm) {
+      const SharedDirectory directory(comm);
+      Config config = saving_config(directory.path(), "5 steps");
+      each.change(config);
+      train_tiny(comm, config);
+      config.run.resume = step_in(directory.path(), 10);
+      set_keys(config, "checkpoint.dir=; train.epochs=0");
+      for (const Index prefetch : {0, 4}) {
+        config.data.prefetch = prefetch;
+        config.train.steps = 9;
+        expect_parts(error_text<AgreedError>([&] { train_tiny(comm, config); }),
+                     {"has made 10 steps", "only 9"});
+      }
+      config.train.steps = 10;
+      EXPECT_EQ(train_tiny(comm, config).training.progress.steps, 10);
+    });
+  }
+}
+
+// Within the three epochs of six steps, and where one has ended.
+TEST(ResumedRuns, AnAuditCanBeginAtAnyResume) {
+  on_ranks([&](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "4 steps");
+    config.train.global_batch = 17;
+    train_tiny(comm, config);
+    set_keys(config, "checkpoint.dir=; data.audit=true");
+    for (const Index step : {4, 12, 16}) {
+      config.run.resume = step_in(directory.path(), step);
+      EXPECT_NO_THROW(train_tiny(comm, config)) << step;
+    }
+    // In another order it cannot know which samples of the epoch under way were used.
+    config.run.resume = step_in(directory.path(), 8);
+    config.run.seed += 1;
+    EXPECT_NO_THROW(train_tiny(comm, config));
+  });
+}
+
+// A checkpoint is made before the evaluation of the same step: it may be all that is left of a run.
+TEST(ResumedRuns, AnEvaluationThatIsDueAtTheCheckpointIsMade) {
+  on_ranks([](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "1 epoch");
+    const std::vector<EvalMetrics> whole = train_tiny(comm, config).evaluations;
+    const std::vector<Index> steps = CheckpointDirectory(directory.path()).steps();
+    config.checkpoint.dir = "";
+    config.run.resume = step_in(directory.path(), steps.back());  // of the first epoch
+    const std::vector<EvalMetrics> resumed = train_tiny(comm, config).evaluations;
+    ASSERT_EQ(resumed.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(resumed[i].progress.steps, whole[i].progress.steps) << i;
+      EXPECT_EQ(resumed[i].loss, whole[i].loss) << i;
+    }
+    if (comm.rank() == 0) {
+      ASSERT_EQ(whole.size(), 3U);
+      EXPECT_EQ(whole.front().progress.steps, steps.back());
+    }
   });
 }
 

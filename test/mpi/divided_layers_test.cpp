@@ -1,20 +1,11 @@
 // Wide layers whose units the ranks divide: the numbers are those of one rank, and so are checkpoints.
 #include "lockstep/distributed/divided_layers.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/error_text.h"
 #include "support/ranks.h"
-#include "support/same_run.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
@@ -53,15 +44,9 @@ void expect_bits_of_one_rank(const std::string& what, const std::function<void(C
 
 TEST(DividedLayers, HaveTheBitsOfOneRank) {
   expect_bits_of_one_rank("momentum", [](Config&) {});
-  expect_bits_of_one_rank("adam, clipped", [](Config& c) {
-    c.optimizer.optimizer = "adam";
-    c.optimizer.clip_norm = 0.3;
-    c.optimizer.weight_decay = 0.01;
-  });
-  expect_bits_of_one_rank("lamb, small buckets", [](Config& c) {
-    c.optimizer.optimizer = "lamb";
-    c.distribute.bucket_kib = 1;
-  });
+  expect_bits_of_one_rank("adam, clipped",
+                          keys("train.optimizer=adam; train.clip_norm=0.3; train.weight_decay=0.01"));
+  expect_bits_of_one_rank("lamb, small buckets", keys("train.optimizer=lamb; distribute.bucket_kib=1"));
 }
 
 TEST(DividedLayers, StandWhereverADenseLayerDoes) {
@@ -101,9 +86,9 @@ TEST(DividedLayers, MayBeTablesOfEmbeddings) {
   };
   expect_bits_of_one_rank("two features", [&](Config& c) {
     use_categories(c);
-    c.model.layers = "embedding(181, 16, split=rows) dense(9) tanh dense(3)";
-    c.optimizer.optimizer = "adam";
-    c.optimizer.clip_norm = 0.3;
+    set_keys(c,
+             "model.layers=embedding(181, 16, split=rows) dense(9) tanh dense(3); train.optimizer=adam; "
+             "train.clip_norm=0.3");
   });
   expect_bits_of_one_rank("a table for each, and a wide layer", [&](Config& c) {
     use_categories(c);
@@ -123,10 +108,7 @@ TEST(DividedLayers, MayBeTablesOfEmbeddings) {
 
 // In the last batch of an epoch only some replicas have a sample.
 TEST(DividedLayers, LeaveOutReplicasWithoutSamples) {
-  expect_bits_of_one_rank("uneven", [](Config& c) {
-    c.data.synthetic.rows = 43;
-    c.train.replicas = 7;
-  });
+  expect_bits_of_one_rank("uneven", keys("data.synthetic_rows=43; train.replicas=7"));
 }
 
 TEST(DividedLayers, WeighSamples) {
@@ -181,8 +163,7 @@ TEST(DividedLayers, ResumeOnOtherRanks) {
   const TemporaryDirectory alone;
   const auto prepare = [](Config& config) {
     config.model.layers = kWide;
-    config.distribute.strategy = "zero1";
-    config.optimizer.optimizer = "adam";
+    set_keys(config, "distribute.strategy=zero1; train.optimizer=adam");
   };
   Config single = saving_config(alone.path().string(), "4 steps");
   prepare(single);
@@ -202,9 +183,8 @@ TEST(DividedLayers, ResumeOnOtherRanks) {
     config.run.resume = broadcast_text(comm, step_in(alone.path().string(), 8));
     const TinyResult divided = train_tiny(comm, config);
     if (comm.rank() != 0) return;
-    for (const TinyResult* result : {&whole, &resumed, &undivided, &divided}) {
+    for (const TinyResult* result : {&whole, &resumed, &undivided, &divided})
       EXPECT_TRUE(result->weights == expected.weights);
-    }
   });
 }
 

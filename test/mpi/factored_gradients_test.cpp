@@ -1,11 +1,5 @@
 // Large dense gradients that travel as factors, in whole trainings: the numbers of a strategy that adds them
 // whole, but for the order of sums.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <string>
-
 #include "lockstep/comm/agree.h"
 #include "lockstep/nn/model.h"
 #include "support/error_text.h"
@@ -15,19 +9,13 @@
 namespace lockstep::factored_gradients_test {
 namespace {
 
-using test::tiny_config;
-using test::TinyResult;
-using test::train_tiny;
-using test::train_tiny_alone;
+using namespace test;
 
 // The second layer is large beside the sixteen samples of a step; the first and the last are not.
 Config factored_config() {
-  Config config = tiny_config();
-  config.distribute.strategy = "central_storage";
-  config.distribute.reduction = Reduction::kNative;
-  config.model.layers = "dense(130) relu dense(150) tanh dense(3)";
-  config.train.global_batch = 16;
-  config.train.replicas = 8;
+  Config config = tiny_config(
+      "distribute.strategy=central_storage; distribute.reduction=native; model.layers=dense(130) relu "
+      "dense(150) tanh dense(3); train.global_batch=16; train.replicas=8");
   return config;
 }
 
@@ -41,9 +29,8 @@ void expect_numbers_of_allreduce(const Config& config) {
     here.train.threads = comm.size() <= 4 ? 2 : 1;
     const TinyResult found = train_tiny(comm, here);
     ASSERT_EQ(found.weights.size(), expected.weights.size());
-    for (std::size_t i = 0; i < found.weights.size(); ++i) {
+    for (std::size_t i = 0; i < found.weights.size(); ++i)
       ASSERT_NEAR(found.weights[i], expected.weights[i], 1e-4) << i;
-    }
   });
 }
 
@@ -63,61 +50,18 @@ TEST(FactoredGradients, TheConfigHasOneTensorForThem) {
 }
 
 TEST(FactoredGradients, GiveTheNumbersOfAllreduce) {
-  expect_numbers_of_allreduce(factored_config());
-}
-
-TEST(FactoredGradients, LeaveAShortLastBatchWithReplicasThatHaveNoSamples) {
-  Config config = factored_config();
-  config.data.synthetic.rows = 34;
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, GoThroughTheModelInParts) {
-  Config config = factored_config();
-  config.train.accumulate = 2;
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, AreClippedWithAllOthers) {
-  Config config = factored_config();
-  config.optimizer.clip_norm = 0.05;
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, ServeOptimizersThatAskForNorms) {
-  Config config = factored_config();
-  config.optimizer.optimizer = "lamb";
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, ServeOptimizersThatNeedWholeTensors) {
-  Config config = factored_config();
-  for (const std::string optimizer : {"muon", "adafactor"}) {
-    config.optimizer.optimizer = optimizer;
+  for (const char* settings :
+       {"", "data.synthetic_rows=34",  // a short last batch, in which some replicas have no samples
+        "train.accumulate=2", "train.clip_norm=0.05", "train.optimizer=lamb", "train.optimizer=muon",
+        "train.optimizer=adafactor",
+        "model.layers=dense(130) batch_norm(mode=sync) relu dense(150) tanh dense(3)",
+        "debug.ranks_per_node=2",  // they are left to one node
+        "train.on_nan=skip; train.skip_limit=3; debug.nan_replica=2; debug.nan_step=3; debug.nan_steps=2"}) {
+    SCOPED_TRACE(settings);
+    Config config = factored_config();
+    set_keys(config, settings);
     expect_numbers_of_allreduce(config);
   }
-}
-
-TEST(FactoredGradients, MeetReplicasThatNormaliseTogether) {
-  Config config = factored_config();
-  config.model.layers = "dense(130) batch_norm(mode=sync) relu dense(150) tanh dense(3)";
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, AreLeftToOneNode) {
-  Config config = factored_config();
-  config.debug.ranks_per_node = 2;
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, ABadOneLeavesTheStepOut) {
-  Config config = factored_config();
-  config.train.on_nan = OnNan::kSkip;
-  config.train.skip_limit = 3;
-  config.debug.nan_replica = 2;
-  config.debug.nan_step = 3;
-  config.debug.nan_steps = 2;
-  expect_numbers_of_allreduce(config);
 }
 
 // With inputs as they are the config trains; with large ones it stops with an error, on any ranks.
@@ -146,9 +90,9 @@ TEST(FactoredGradients, ABadProductIsFoundWhereTheLastPartIsEmpty) {
   for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
     Config config = factored_config();
     config.distribute.reduction = reduction;
-    config.data.synthetic.rows = 8;
-    config.train.accumulate = 2;
-    config.model.layers = "dense(130, init=zero) batch_norm(mode=sync) dense(3)";
+    set_keys(config,
+             "data.synthetic_rows=8; train.accumulate=2; model.layers=dense(130, init=zero) "
+             "batch_norm(mode=sync) dense(3)");
     check_error_of_large_inputs(
         config, [](const std::string& error) { EXPECT_EQ(error.find("step 1: "), 0U) << error; });
   }

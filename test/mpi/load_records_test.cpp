@@ -2,10 +2,6 @@
 // what fails on one rank fails on all.
 #include "lockstep/data/load_records.h"
 
-#include <gtest/gtest.h>
-
-#include <numeric>
-
 #include "data/loaded_records.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
@@ -150,9 +146,8 @@ TEST(LoadRecords, ChunksThatFollowOnAreReadByOneRank) {
     std::vector<Chunk> chunks = chunks_of(90, 10, true);
     EXPECT_EQ(share_chunks(chunks, ranks).front(), (Range{0, 9}));
     for (const Index begin : {90, 180}) {
-      for (const Chunk& chunk : chunks_of(90, 10, true)) {
+      for (const Chunk& chunk : chunks_of(90, 10, true))
         chunks.push_back({{begin + chunk.records.begin, begin + chunk.records.end}, chunk.follows_on});
-      }
     }
     const std::vector<Range> shares = share_chunks(chunks, ranks);
     Index end = 0;

@@ -1,16 +1,10 @@
-// Local SGD, step by step, against a plain computation of what it should be.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <optional>
-
+// Local SGD, step by step, against a plain computation of what it should be, and in whole trainings.
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/model.h"
 #include "support/ranks.h"
+#include "support/tiny_run.h"
 
 namespace lockstep::local_sgd_test {
 namespace {
@@ -30,9 +24,8 @@ double place_of(Index replica, std::size_t i) {
   static const std::vector<double> kAll = [] {
     std::vector<double> all;
     for (Index r = 0; r < kReplicas; ++r) {
-      for (std::size_t place = 0; place < kPlaces; ++place) {
+      for (std::size_t place = 0; place < kPlaces; ++place)
         all.push_back(std::sin(static_cast<double>(r) + 0.1 * static_cast<double>(place)));
-      }
     }
     return all;
   }();
@@ -79,9 +72,8 @@ struct Plain {
   }
 
   void step(Index step) {
-    for (Index r = 0; step >= local_from && r < kReplicas; ++r) {
+    for (Index r = 0; step >= local_from && r < kReplicas; ++r)
       at(alone, r) += static_cast<double>(samples_of(step, r));
-    }
     for (std::size_t i = 0; i < last.size(); ++i) {
       if (step >= local_from) {
         for (Index r = 0; r < kReplicas; ++r) {
@@ -160,9 +152,7 @@ class Driven {
                            .team = team_});
     strategy_.reset(made.release()->synchronous());
     if (comm.rank() == 0) std::ranges::fill(strategy_->weights(0), Scalar{1});
-    for (Index i = 0; i < hosted_.size(); ++i) {
-      arenas_.push_back(strategy_->gradient_arena());
-    }
+    for (Index i = 0; i < hosted_.size(); ++i) arenas_.push_back(strategy_->gradient_arena());
     strategy_->start();
   }
 
@@ -177,9 +167,8 @@ class Driven {
       if (count == 0) continue;
       const std::span<Scalar> arena = at(arenas_, r - hosted_.begin);
       const std::span<const Scalar> weights = strategy_->weights(r);
-      for (std::size_t i = 0; i < weights.size(); ++i) {
+      for (std::size_t i = 0; i < weights.size(); ++i)
         arena[i] = count * static_cast<Scalar>(gradient_of(static_cast<double>(weights[i]), r, i));
-      }
       at(arena, plan_.loss_offset) = count;
       if (r == bad) arena[0] = std::numeric_limits<Scalar>::quiet_NaN();
       partial.subtrees.push_back({r, r + 1});
@@ -264,9 +253,8 @@ TEST(LocalSgd, IsThePlainComputation) {
           plain.step(step);
           const std::span<const Scalar> settled = driven.strategy().gather_model();
           expect_near(driven.layout(), settled, plain.mean(plain.weights));
-          for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r) {
+          for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r)
             expect_near(driven.layout(), driven.strategy().weights(r), at(plain.weights, r));
-          }
           EXPECT_EQ(driven.strategy().local_steps()->late_bad_number(), "");
         }
       });
@@ -282,9 +270,8 @@ TEST(LocalSgd, ReplicasDifferBetweenAveragesAndAreEqualAfterOne) {
       const std::span<const Scalar> mine = driven.strategy().weights(driven.hosted().begin);
       std::vector<Scalar> first(mine.begin(), mine.end());
       comm.broadcast(as_buffer(std::span(first)), 0);
-      for (Index r = std::max<Index>(1, driven.hosted().begin); r < driven.hosted().end; ++r) {
+      for (Index r = std::max<Index>(1, driven.hosted().begin); r < driven.hosted().end; ++r)
         EXPECT_EQ(std::ranges::equal(driven.strategy().weights(r), first), step % 3 == 2) << "replica " << r;
-      }
     }
   });
 }
@@ -314,6 +301,111 @@ TEST(LocalSgd, ABadNumberStopsItsReplicaAtOnceAndAllAtTheNextAverage) {
       const std::span<const Scalar> settled = driven.strategy().gather_model();
       EXPECT_TRUE(std::ranges::all_of(settled, [](Scalar w) { return std::isfinite(w); }));
     });
+  }
+}
+
+using namespace test;
+
+Config local_config() {
+  Config config = tiny_config("distribute.strategy=local_sgd");
+  return config;
+}
+
+double largest_difference(const std::vector<Scalar>& a, const std::vector<Scalar>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max<double>(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+TEST(LocalSgdRuns, AveragingPlainSgdAfterEachStepIsAllreduceWhereReplicasHaveEqualSamples) {
+  Config config = local_config();
+  set_keys(config,
+           "data.synthetic_rows=96; train.global_batch=24; train.momentum=0; distribute.average_every=1");
+  Config other = config;
+  other.distribute.strategy = "allreduce";
+  const TinyResult allreduce = train_tiny_alone(other);
+  for (const Reduction reduction : {Reduction::kOrdered, Reduction::kNative}) {
+    config.distribute.reduction = reduction;
+    test::on_ranks([&](Communicator& comm) {
+      EXPECT_LT(largest_difference(train_tiny(comm, config).weights, allreduce.weights), 1e-6);
+    });
+  }
+  config.distribute.average_every = 4;
+  EXPECT_GT(largest_difference(train_tiny_alone(config).weights, allreduce.weights), 1e-4);
+}
+
+TEST(LocalSgdRuns, UntilLocalAfterItIsAllreduce) {
+  Config config = local_config();
+  set_keys(config, "train.optimizer=adam; train.clip_norm=0.5");
+  config.data.synthetic.rows = 83;  // a short last batch, with empty replicas
+  Config other = config;
+  other.distribute.strategy = "allreduce";
+  const TinyResult allreduce = train_tiny_alone(other);
+  for (const char* time : {"15 steps", "249 samples", "3 epochs", "100 epochs"}) {
+    config.distribute.local_after = time;
+    test::on_ranks([&](Communicator& comm) {
+      const TinyResult result = train_tiny(comm, config);
+      EXPECT_EQ(result.weights, allreduce.weights) << time;
+      if (comm.rank() == 0) {
+        EXPECT_EQ(result.losses, allreduce.losses);
+      }
+      Config native = config;
+      native.distribute.reduction = Reduction::kNative;
+      EXPECT_LT(largest_difference(train_tiny(comm, native).weights, allreduce.weights), 1e-4);
+    });
+  }
+  config.distribute.local_after = "2 epochs";
+  EXPECT_GT(largest_difference(train_tiny_alone(config).weights, allreduce.weights), 1e-4);
+}
+
+// The weights at the end are the same whether an interval ends there or not, so the moments must be too.
+TEST(LocalSgdRuns, PreciseBatchNormMeasuresTheSettledWeights) {
+  Config config = local_config();
+  set_keys(config,
+           "model.layers=dense(9) batch_norm relu dense(3); train.epochs=0; train.steps=5; "
+           "eval.precise_bn=4; distribute.average_every=5");
+  Config longer = config;
+  longer.distribute.average_every = 6;
+  test::on_ranks([&](Communicator& comm) {
+    const TinyResult met = train_tiny(comm, config);
+    const TinyResult open = train_tiny(comm, longer);
+    EXPECT_EQ(open.weights, met.weights);
+    EXPECT_EQ(open.state, met.state);
+    EXPECT_EQ(open.training.evaluation()->loss, met.training.evaluation()->loss);
+  });
+}
+
+TEST(LocalSgdRuns, ALossThatIsNotANumberStopsAllRanksAlike) {
+  Config config = local_config();
+  set_keys(config, "model.layers=dense(9) dense(3); train.lr=1e6");
+  for (const Index every : {4, 1000}) {  // at an average, and at the end of the run
+    config.distribute.average_every = every;
+    std::string alone;
+    try {
+      train_tiny_alone(config);
+    } catch (const Error& error) {
+      alone = error.what();
+    }
+    EXPECT_TRUE(alone.starts_with("step ")) << alone;
+    EXPECT_NE(alone.find(": replica "), std::string::npos) << alone;
+    test::on_ranks([&](Communicator& comm) {
+      try {
+        train_tiny(comm, config);
+        FAIL() << "training went on";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.exit_code(), kExitTraining);
+        EXPECT_EQ(error.what(), alone);
+      }
+    });
+  }
+}
+
+TEST(LocalSgdRuns, RefusesBatchNormOverReplicas) {
+  for (const char* mode : {"averaged", "sync", "group(2)"}) {
+    Config config = local_config();
+    config.model.layers = "dense(9) batch_norm dense(3)";
+    config.model.batch_norm = mode;
+    EXPECT_THROW(train_tiny_alone(config), ConfigError) << mode;
   }
 }
 

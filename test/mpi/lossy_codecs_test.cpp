@@ -1,11 +1,5 @@
 // Every lossy codec in the catalog, with every synchronous strategy, on whole trainings; and the exchange
 // alone.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/reducer.h"
@@ -16,14 +10,10 @@
 namespace lockstep::lossy_codecs_test {
 namespace {
 
-using test::tiny_config;
-using test::TinyResult;
-using test::train_tiny;
-using test::train_tiny_alone;
+using namespace test;
 
 Config native_config() {
-  Config config = tiny_config();
-  config.distribute.reduction = Reduction::kNative;
+  Config config = tiny_config("distribute.reduction=native");
   config.distribute.bucket_kib = 0;  // a bucket for each layer
   config.debug.ranks_per_node = 2;
   return config;
@@ -181,9 +171,8 @@ double error_after_descent(Communicator& comm, bool feedback) {
       exchange.arena.span()[i] = weights[i] - 1 + noise;
     }
     const std::span<const Scalar> sum = exchange.sum();
-    for (std::size_t i = 0; i < weights.size(); ++i) {
+    for (std::size_t i = 0; i < weights.size(); ++i)
       weights[i] -= 0.02F * sum[i] / static_cast<Scalar>(comm.size());
-    }
   }
   double worst = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {

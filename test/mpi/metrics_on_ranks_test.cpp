@@ -1,10 +1,5 @@
 // Metrics on several ranks: pairs are compared whoever holds them, and each value has the same bits on any
 // number of ranks and threads.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-
 #include "lockstep/train/evaluation/metric.h"
 #include "support/ranks.h"
 #include "support/seed.h"
@@ -127,9 +122,7 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
       {"mean_squared_error", "dense(9) relu dense(1)", 0, {"spearman", "root_mean_squared_error"}, "some"}};
   for (const Case& each : cases) {
     SCOPED_TRACE(each.loss + " " + each.layers);
-    Config config = test::tiny_config();
-    config.train.epochs = 0;
-    config.train.steps = 3;
+    Config config = test::tiny_config("train.epochs=0; train.steps=3");
     config.train.replicas = 2 * test::kMaxThreadRanks;  // for two threads on each rank
     config.loss.loss = each.loss;
     config.model.layers = each.layers;

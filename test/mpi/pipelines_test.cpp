@@ -1,19 +1,8 @@
 // Whatever the arrangement of the ranks into groups and stages, the numbers are those of one rank.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/math/kernels.h"
 #include "support/ranks.h"
-#include "support/same_run.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
@@ -22,21 +11,16 @@
 namespace lockstep::test::pipelines_test {
 namespace {
 
-constexpr const char* kResidual =
-    "dense(9) relu residual(dense(9) tanh dropout(0.2) dense(9)) batch_norm relu dense(7) tanh dense(3)";
+const std::string kResidual =
+    "model.layers=dense(9) relu residual(dense(9) tanh dropout(0.2) dense(9)) batch_norm relu dense(7) tanh "
+    "dense(3); ";
+const std::string kBadStep =
+    "train.on_nan=skip; train.skip_limit=5; debug.nan_replica=5; debug.nan_step=3; debug.nan_steps=1";
 
 Config staged(Index stages) {
   Config config = tiny_config();
   config.distribute.stages = stages;
   return config;
-}
-
-void skip_a_bad_step(Config& c) {
-  c.train.on_nan = OnNan::kSkip;
-  c.train.skip_limit = 5;
-  c.debug.nan_replica = 5;
-  c.debug.nan_step = 3;
-  c.debug.nan_steps = 1;
 }
 
 PipelineSchedule interleaved(Index chunks) {
@@ -45,8 +29,9 @@ PipelineSchedule interleaved(Index chunks) {
 
 const std::vector<PipelineSchedule> kSchedules{PipelineSchedule::kOneForwardOneBackward,
                                                PipelineSchedule::kGpipe};
-constexpr const char* kDeep =
-    "dense(9) relu dense(9) tanh dense(8) relu dense(7) batch_norm tanh dense(6) relu dense(3)";
+const std::string kDeep =
+    "model.layers=dense(9) relu dense(9) tanh dense(8) relu dense(7) batch_norm tanh dense(6) relu "
+    "dense(3); ";
 
 // Each arrangement of the ranks into groups of 2 to `most` stages.
 void expect_bits_of_one_rank(const std::string& what, const std::function<void(Config&)>& change,
@@ -73,147 +58,82 @@ void expect_bits_of_one_rank(const std::string& what, const std::function<void(C
 template <class Expect>
 void expect_for_strategies(const Expect& expect) {
   expect("momentum", [](Config&) {});
-  expect("adam, clipped, zero1", [](Config& c) {
-    c.optimizer.optimizer = "adam";
-    c.optimizer.clip_norm = 0.3;
-    c.distribute.strategy = "zero1";
-  });
-  expect("central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; });
+  expect("adam, clipped, zero1",
+         keys("train.optimizer=adam; train.clip_norm=0.3; distribute.strategy=zero1"));
+  expect("central_storage", keys("distribute.strategy=central_storage"));
 }
 
 TEST(Pipelines, HaveTheBitsOfOneRank) {
   expect_for_strategies([](const std::string& what, const std::function<void(Config&)>& change) {
     expect_bits_of_one_rank(what, change);
   });
-  expect_bits_of_one_rank("whole tensors", [](Config& c) {
-    c.optimizer.optimizer = "adafactor";
-    c.distribute.strategy = "zero1";
-  });
-  expect_bits_of_one_rank("the output's matrix", [](Config& c) { c.optimizer.optimizer = "muon"; });
+  expect_bits_of_one_rank("whole tensors", keys("train.optimizer=adafactor; distribute.strategy=zero1"));
+  expect_bits_of_one_rank("the output's matrix", keys("train.optimizer=muon"));
 }
 
 // Groups of ranks that are no neighbours: the workers of a stage are.
 TEST(Pipelines, MayBeSpread) {
-  const auto spread = [](Config& c) {
-    c.distribute.placement = StagePlacement::kSpread;
-    c.optimizer.optimizer = "adam";
-    c.optimizer.clip_norm = 0.3;
-  };
-  expect_bits_of_one_rank("spread", spread, {PipelineSchedule::kOneForwardOneBackward});
-  expect_bits_of_one_rank(
-      "spread, zero1",
-      [&](Config& c) {
-        spread(c);
-        c.model.layers = kDeep;
-        c.distribute.strategy = "zero1";
-      },
-      {interleaved(2)}, 2);
+  const std::string spread = "distribute.placement=spread; train.optimizer=adam; train.clip_norm=0.3";
+  expect_bits_of_one_rank("spread", keys(spread), {PipelineSchedule::kOneForwardOneBackward});
+  expect_bits_of_one_rank("spread, zero1", keys(kDeep + spread + "; distribute.strategy=zero1"),
+                          {interleaved(2)}, 2);
 }
 
 TEST(Pipelines, PassThroughBlocksAndRandomLayers) {
-  for (const std::string mode : {"local", "averaged"}) {
-    expect_bits_of_one_rank("residual, " + mode, [&](Config& c) {
-      c.model.layers = kResidual;
-      c.model.batch_norm = mode;
-    });
-  }
+  for (const std::string mode : {"local", "averaged"})
+    expect_bits_of_one_rank("residual, " + mode, keys(kResidual + "model.batch_norm=" + mode));
 }
 
 // Replicas of all groups meet at a layer, wherever the model is cut: before it, behind it, or elsewhere, so
 // that only one of the stages has such a layer.
 TEST(Pipelines, NormaliseOverReplicas) {
-  const auto expect = [](const std::string& what, const std::function<void(Config&)>& change, Index most) {
-    const std::vector<PipelineSchedule> all_forward_first{PipelineSchedule::kGpipe};
-    expect_bits_of_one_rank(what, change, all_forward_first, most);
+  const auto expect = [](const std::string& what, const std::string& change, Index most) {
+    expect_bits_of_one_rank(what, keys(change), {PipelineSchedule::kGpipe}, most);
   };
   for (const std::string mode : {"sync", "group(2)"}) {
-    for (const std::string cut : {"1", "2", "3"}) {
+    const std::string norm = "model.batch_norm=" + mode;
+    for (const std::string cut : {"1", "2", "3"})
       expect(
           mode + ", cut at " + cut,
-          [&](Config& c) {
-            c.model.layers = "dense(9) batch_norm relu dense(7) tanh dense(3)";
-            c.model.batch_norm = mode;
-            c.distribute.cut = {cut};
-          },
+          "model.layers=dense(9) batch_norm relu dense(7) tanh dense(3); distribute.cut=" + cut + "; " + norm,
           2);
-    }
-    expect(
-        "residual, accumulate, " + mode,
-        [&](Config& c) {
-          c.model.layers = kResidual;
-          c.model.batch_norm = mode;
-          c.train.accumulate = 2;
-          c.train.global_batch = 40;
-          c.eval.precise_bn = 2;
-        },
-        3);
+    expect("residual, accumulate, " + mode,
+           kResidual + "train.accumulate=2; train.global_batch=40; eval.precise_bn=2; " + norm, 3);
   }
   // In the last batch of an epoch only some replicas have a sample.
-  expect(
-      "uneven, a bad step",
-      [](Config& c) {
-        c.model.layers = kResidual;
-        c.model.batch_norm = "sync";
-        c.data.synthetic.rows = 43;
-        c.train.replicas = 7;
-        skip_a_bad_step(c);
-      },
-      2);
+  expect("uneven, a bad step",
+         kResidual + "model.batch_norm=sync; data.synthetic_rows=43; train.replicas=7; " + kBadStep, 2);
 }
 
 // Each rank has two chunks of the model, or three of it on two ranks.
 TEST(Pipelines, InterleaveChunks) {
   const auto expect = [](const std::string& what, const std::function<void(Config&)>& change) {
     const auto deep = [&](Config& c) {
-      c.model.layers = kDeep;
+      set_keys(c, kDeep);
       change(c);
     };
     expect_bits_of_one_rank(what, deep, {interleaved(2)});
     expect_bits_of_one_rank(what, deep, {interleaved(3)}, 2);
   };
   expect_for_strategies(expect);
-  expect("whole tensors", [](Config& c) {
-    c.optimizer.optimizer = "muon";
-    c.distribute.strategy = "zero1";
-  });
-  expect("residual, accumulate", [](Config& c) {
-    c.model.layers = kResidual;
-    c.model.batch_norm = "averaged";
-    c.train.accumulate = 2;
-    c.train.global_batch = 40;
-    c.train.ema = 0.9;
-    c.eval.precise_bn = 2;
-  });
+  expect("whole tensors", keys("train.optimizer=muon; distribute.strategy=zero1"));
+  expect("residual, accumulate", keys(kResidual + "model.batch_norm=averaged; train.accumulate=2; "
+                                                  "train.global_batch=40; train.ema=0.9; eval.precise_bn=2"));
   // In the last batch of an epoch 5 of 6 replicas have a sample: a schedule of 5 would need more memory.
-  expect("one less", [](Config& c) {
-    c.model.layers = "dense(9) relu dense(9) tanh dense(8) relu dense(7) tanh dense(6) relu dense(3)";
-    c.data.synthetic.rows = 41;
-    c.train.global_batch = 18;
-    c.train.replicas = 6;
-  });
+  expect("one less", keys("model.layers=dense(9) relu dense(9) tanh dense(8) relu dense(7) tanh dense(6) "
+                          "relu dense(3); data.synthetic_rows=41; train.global_batch=18; train.replicas=6"));
   // In the last batch of an epoch only some replicas have a sample, and fewer than there are stages.
-  expect("uneven, a bad step", [](Config& c) {
-    c.data.synthetic.rows = 42;
-    c.train.replicas = 7;
-    skip_a_bad_step(c);
-  });
+  expect("uneven, a bad step", keys("data.synthetic_rows=42; train.replicas=7; " + kBadStep));
 }
 
 TEST(Pipelines, TakePartsOfReplicasAsMicroBatches) {
-  expect_bits_of_one_rank("accumulate", [](Config& c) {
-    c.model.layers = kResidual;
-    c.train.accumulate = 2;
-    c.train.global_batch = 40;
-    c.train.ema = 0.9;
-  });
+  expect_bits_of_one_rank("accumulate",
+                          keys(kResidual + "train.accumulate=2; train.global_batch=40; train.ema=0.9"));
 }
 
 // In the last batch of an epoch only some replicas have a sample.
 TEST(Pipelines, LeaveOutReplicasWithoutSamples) {
-  expect_bits_of_one_rank("uneven", [](Config& c) {
-    c.data.synthetic.rows = 43;
-    c.train.replicas = 7;
-  });
+  expect_bits_of_one_rank("uneven", keys("data.synthetic_rows=43; train.replicas=7"));
 }
 
 TEST(Pipelines, WeighSamples) {
@@ -223,20 +143,15 @@ TEST(Pipelines, WeighSamples) {
   });
   // The last stage alone has them.
   for (const Index prefetch : {0, 3}) {
-    expect_bits_of_one_rank("weights of records", [&](Config& c) {
-      c.data.table.weight = "some";
-      c.data.prefetch = prefetch;
-    });
+    expect_bits_of_one_rank("weights of records",
+                            keys(fmt::format("data.weight=some; data.prefetch={}", prefetch)));
   }
 }
 
 // Stages that read no records know which samples there were.
 TEST(Pipelines, CountTheSamplesOfAnEpochInEachStage) {
   for (const Index prefetch : {0, 3}) {
-    expect_bits_of_one_rank("audit", [&](Config& c) {
-      c.data.audit = true;
-      c.data.prefetch = prefetch;
-    });
+    expect_bits_of_one_rank("audit", keys(fmt::format("data.audit=true; data.prefetch={}", prefetch)));
   }
 }
 
@@ -282,12 +197,10 @@ void expect_resumed_bits(const std::string& what, const std::function<void(Confi
 TEST(Pipelines, ResumeWhereWorkersOwnNothingOfAStage) {
   for (const std::string cut : {"2", "5"}) {  // the small stage is the first, or the last
     const auto expect = [&](const std::string& optimizer, const std::string& strategy) {
-      expect_resumed_bits(fmt::format("{}, {}, cut at {}", optimizer, strategy, cut), [&](Config& c) {
-        c.model.layers = "dense(9) relu dense(300) batch_norm tanh dense(3)";
-        c.optimizer.optimizer = optimizer;
-        c.distribute.strategy = strategy;
-        c.distribute.cut = {cut};
-      });
+      expect_resumed_bits(fmt::format("{}, {}, cut at {}", optimizer, strategy, cut),
+                          keys(fmt::format("model.layers=dense(9) relu dense(300) batch_norm tanh dense(3); "
+                                           "train.optimizer={}; distribute.strategy={}; distribute.cut={}",
+                                           optimizer, strategy, cut)));
     };
     for (const char* optimizer : {"adam", "adafactor", "muon"}) expect(optimizer, "zero1");
     expect("adam", "central_storage");
@@ -323,11 +236,9 @@ TEST(Pipelines, ResumeChunksElsewhere) {
   for (const char* optimizer : {"adam", "adafactor"}) {
     for (const char* strategy : {"allreduce", "zero1"}) {
       expect_resumed_bits(fmt::format("chunks, {}, {}", optimizer, strategy), [&](Config& c) {
-        c.model.layers = kDeep;
-        c.optimizer.optimizer = optimizer;
-        c.distribute.strategy = strategy;
+        set_keys(c, kDeep + fmt::format("train.optimizer={}; distribute.strategy={}; train.ema=0.9",
+                                        optimizer, strategy));
         c.distribute.schedule = interleaved(2);
-        c.train.ema = 0.9;
       });
     }
   }
@@ -336,17 +247,18 @@ TEST(Pipelines, ResumeChunksElsewhere) {
 // The owner of the weight is first and the layer that shares it last; or several share it, in its stage and
 // in others, and another weight is shared beside it. These are so large that MPI sends them once they are
 // received.
-constexpr const char* kTied =
-    "dense(3) tanh dense(9) relu dense(8) tanh dense(7) relu dense(12) tanh dense(3, tie=0)";
-constexpr const char* kTiedOften =
-    "dense(36) relu dense(36) tanh dense(36, tie=2) relu dense(36) tanh dense(7) batch_norm tanh dense(36) "
-    "relu dense(36, tie=2) tanh dense(36, tie=6) relu dense(36, tie=2) dense(3)";
+const std::string kTied =
+    "model.layers=dense(3) tanh dense(9) relu dense(8) tanh dense(7) relu dense(12) tanh dense(3, tie=0); ";
+const std::string kTiedOften =
+    "model.layers=dense(36) relu dense(36) tanh dense(36, tie=2) relu dense(36) tanh dense(7) batch_norm "
+    "tanh dense(36) "
+    "relu dense(36, tie=2) tanh dense(36, tie=6) relu dense(36, tie=2) dense(3); ";
 
 TEST(Pipelines, ShareAWeight) {
   const auto expect = [](const std::string& what, const std::function<void(Config&)>& change) {
-    for (const char* layers : {kTied, kTiedOften}) {
+    for (const std::string& layers : {kTied, kTiedOften}) {
       const auto tied = [&](Config& c) {
-        c.model.layers = layers;
+        set_keys(c, layers);
         change(c);
       };
       expect_bits_of_one_rank(what, tied);
@@ -354,61 +266,42 @@ TEST(Pipelines, ShareAWeight) {
     }
   };
   expect_for_strategies(expect);
-  expect("adamw, accumulate, uneven", [](Config& c) {
-    c.optimizer.optimizer = "adamw";
-    c.optimizer.weight_decay = 0.1;
-    c.train.accumulate = 2;
-    c.train.global_batch = 40;
-    c.train.ema = 0.9;
-    c.data.synthetic.rows = 83;
-  });
-  expect("spread", [](Config& c) { c.distribute.placement = StagePlacement::kSpread; });
+  expect("adamw, accumulate, uneven",
+         keys("train.optimizer=adamw; train.weight_decay=0.1; train.accumulate=2; train.global_batch=40; "
+              "train.ema=0.9; data.synthetic_rows=83"));
+  expect("spread", keys("distribute.placement=spread"));
   // In the last batch of an epoch only some replicas have a sample.
-  expect("uneven, a bad step", [](Config& c) {
-    c.data.synthetic.rows = 43;
-    c.train.replicas = 7;
-    skip_a_bad_step(c);
-  });
+  expect("uneven, a bad step", keys("data.synthetic_rows=43; train.replicas=7; " + kBadStep));
 }
 
 TEST(Pipelines, ShareAWeightInLockstep) {
-  const auto change = [](Config& c) {
-    c.model.layers = kTiedOften;
-    c.model.batch_norm = "sync";
-    c.train.accumulate = 2;
-    c.train.global_batch = 40;
-    c.eval.precise_bn = 2;
-  };
-  expect_bits_of_one_rank("sync", change, {PipelineSchedule::kGpipe});
+  expect_bits_of_one_rank(
+      "sync",
+      keys(kTiedOften +
+           "model.batch_norm=sync; train.accumulate=2; train.global_batch=40; eval.precise_bn=2"),
+      {PipelineSchedule::kGpipe});
 }
 
 TEST(Pipelines, ShareARoundedWeight) {
   if (bf16_support() == Bf16Support::kNone) GTEST_SKIP() << "no bf16 here";
-  expect_bits_of_one_rank("bf16", [](Config& c) {
-    c.model.layers = kTied;
-    c.model.precision = Precision::kBf16;
-  });
+  expect_bits_of_one_rank("bf16", keys(kTied + "train.precision=bf16"));
 }
 
 TEST(Pipelines, ResumeSharedWeightsElsewhere) {
   expect_resumed_bits("tied", [](Config& c) {
-    c.model.layers = kTied;
-    c.optimizer.optimizer = "adam";
+    set_keys(c, kTied + "train.optimizer=adam");
     c.distribute.schedule = interleaved(2);
   });
 }
 
 // Only one stage has running moments, and all measure them.
 TEST(Pipelines, MeasureMomentsOfOneStageTogether) {
-  expect_bits_of_one_rank("precise batch norm", [](Config& c) {
-    c.model.layers = kResidual;
-    c.eval.precise_bn = 3;
-  });
+  expect_bits_of_one_rank("precise batch norm", keys(kResidual + "eval.precise_bn=3"));
 }
 
 // Bad numbers of any stage are found on all ranks, and the step is left out.
 TEST(Pipelines, LeaveOutABadStepTogether) {
-  expect_bits_of_one_rank("a bad step", skip_a_bad_step);
+  expect_bits_of_one_rank("a bad step", keys(kBadStep));
 }
 
 }  // namespace

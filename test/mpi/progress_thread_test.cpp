@@ -1,12 +1,6 @@
 // The helper thread beside other calls, and what becomes of its errors.
 #include "lockstep/comm/progress_thread.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <thread>
-
 #include "lockstep/base/errors.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"
@@ -91,10 +85,8 @@ TEST(ProgressThread, OtherCallsGoOnBesideIt) {
 
 // Several buckets in a layer; long enough for a step in which nothing leaves before backward is over.
 TEST(ProgressThread, TrainingGivesTheSameBits) {
-  Config config = test::tiny_config();
-  config.model.layers = "dense(300) relu dense(3)";
-  config.distribute.bucket_kib = 1;
-  config.train.epochs = 5;
+  Config config =
+      test::tiny_config("model.layers=dense(300) relu dense(3); distribute.bucket_kib=1; train.epochs=5");
   const std::vector<Scalar> expected = test::train_tiny_alone(config).weights;
   config.distribute.progress_thread = true;
   for (const char* strategy : {"allreduce", "zero1"}) {

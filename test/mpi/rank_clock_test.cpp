@@ -1,11 +1,6 @@
 // One clock for all ranks, although each has its own: wrong by seconds, and drifting.
 #include "lockstep/comm/rank_clock.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/trace.h"
 #include "support/ranks.h"
 

@@ -1,13 +1,6 @@
 // The whole grid of what can be combined: each cell is refused by a row with its reason, or trains.
 #include "lockstep/train/plan/refusals.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <map>
-#include <set>
-
 #include "app/setup/experiment.h"
 #include "app/setup/run_config.h"
 #include "lockstep/base/catalog.h"
@@ -15,6 +8,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "support/case_files.h"
 #include "support/error_text.h"
 #include "support/planned_run.h"
 #include "support/temporary_directory.h"
@@ -72,42 +66,31 @@ std::vector<Change> strategies() {
 }
 
 std::vector<Cell> grid() {
-  Config base = test::tiny_config();
-  base.data.synthetic.rows = 60;
-  base.train.epochs = 1;
-  base.train.replicas = 6;
-  base.train.global_batch = 24;
+  Config base =
+      test::tiny_config("data.synthetic_rows=60; train.epochs=1; train.replicas=6; train.global_batch=24");
   std::vector<Cell> cells = times({{"", base}}, strategies());
-  cells = times(cells, {{"native", [](Config& c) { c.distribute.reduction = Reduction::kNative; }},
-                        {"ordered", [](Config& c) { c.distribute.reduction = Reduction::kOrdered; }}});
+  cells = times(cells, {{"native", test::keys("distribute.reduction=native")},
+                        {"ordered", test::keys("distribute.reduction=ordered")}});
   std::vector<Change> norms{{"no batch norm", [](Config&) {}}};
-  norms.emplace_back("a split layer", [](Config& c) {
-    c.model.layers = "dense(32) relu dense(128, split=rows) relu dense(3)";
-  });
-  for (const std::string mode : {"local", "averaged", "sync", "group(2)"}) {
-    norms.emplace_back("batch norm " + mode, [mode](Config& c) {
-      c.model.layers = "dense(9) batch_norm relu dense(3)";
-      c.model.batch_norm = mode;
-    });
-  }
+  norms.emplace_back("a split layer",
+                     test::keys("model.layers=dense(32) relu dense(128, split=rows) relu dense(3)"));
+  for (const std::string mode : {"local", "averaged", "sync", "group(2)"})
+    norms.emplace_back(
+        "batch norm " + mode,
+        test::keys("model.layers=dense(9) batch_norm relu dense(3); model.batch_norm=" + mode));
   cells = times(cells, norms);
-  cells = times(cells,
-                {{"fp32", [](Config&) {}}, {"bf16", [](Config& c) { c.distribute.compression = "bf16"; }}});
+  cells = times(cells, {{"fp32", [](Config&) {}}, {"bf16", test::keys("distribute.compression=bf16")}});
   // What is rare alone, once with everything before.
   cells = times(cells, {{"", [](Config&) {}},
-                        {"5 replicas", [](Config& c) { c.train.replicas = 5; }},
-                        {"a batch of 25", [](Config& c) { c.train.global_batch = 25; }},
-                        {"ring", [](Config& c) { c.distribute.algorithm = "ring"; }},
-                        {"no error feedback", [](Config& c) { c.distribute.error_feedback = false; }},
-                        {"skip bad steps", [](Config& c) { c.train.on_nan = OnNan::kSkip; }},
-                        {"an average", [](Config& c) { c.train.ema = 0.9; }},
-                        {"2 stages", [](Config& c) { c.distribute.stages = 2; }},
-                        {"2 stages, 2 threads",
-                         [](Config& c) {
-                           c.distribute.stages = 2;
-                           c.train.threads = 2;
-                         }},
-                        {"4 rows", [](Config& c) { c.data.synthetic.rows = 4; }}});
+                        {"5 replicas", test::keys("train.replicas=5")},
+                        {"a batch of 25", test::keys("train.global_batch=25")},
+                        {"ring", test::keys("distribute.algorithm=ring")},
+                        {"no error feedback", test::keys("distribute.error_feedback=false")},
+                        {"skip bad steps", test::keys("train.on_nan=skip")},
+                        {"an average", test::keys("train.ema=0.9")},
+                        {"2 stages", test::keys("distribute.stages=2")},
+                        {"2 stages, 2 threads", test::keys("distribute.stages=2; train.threads=2")},
+                        {"4 rows", test::keys("data.synthetic_rows=4")}});
   std::vector<Cell> all;
   for (Cell cell : cells) {
     for (cell.ranks = 1; cell.ranks <= 4; ++cell.ranks) all.push_back(cell);
@@ -172,78 +155,59 @@ std::vector<std::pair<std::string, test::Given>> conflicts_of_runs() {
   return runs;
 }
 
-// Keys of a config, and their values as TOML has them.
-using Keys = std::map<std::string, std::string>;
+// Lines of a TOML config, one behind the other; a later key replaces an earlier one, and `key =` takes it
+// out.
+using Lines = std::string;
 
 // A config of windows of time, but for these keys.
-Keys windows(Keys keys) {
-  keys.merge(Keys{{"data.window", "1"},
-                  {"data.horizon", "1"},
-                  {"data.time", "'x'"},
-                  {"data.numeric", "['u']"},
-                  {"data.label", "['u']"},
-                  {"model.layers", "'dense(1)'"}});
-  return keys;
+Lines windows(const Lines& lines) {
+  return "data.window = 1; data.horizon = 1; data.time = 'x'; data.numeric = ['u']; data.label = ['u']; "
+         "model.layers = 'dense(1)'; " +
+         lines;
 }
 
 // A config of a text, but for these keys.
-Keys text(Keys keys) {
-  keys.merge(Keys{{"data.format", "'text'"}, {"data.label", ""}, {"data.window", "2"}});
-  return keys;
+Lines text(const Lines& lines) {
+  return "data.format = 'text'; data.label =; data.window = 2; " + lines;
 }
 
 // Refusals that are found before there is a run: the keys that make each apply.
-std::map<std::string, Keys> conflicts_of_configs() {
+std::map<std::string, Lines> conflicts_of_configs() {
+  const Lines numbers = "train.loss = 'mean_squared_error'; data.label = ['x']; model.layers = 'dense(1)'";
   return {
-      {"train.per_replica_batch without train.replicas",
-       {{"train.per_replica_batch", "4"}, {"train.global_batch", ""}}},
-      {"train.ema with train.swa_from", {{"train.ema", "0.9"}, {"train.swa_from", "'1 epoch'"}}},
+      {"train.per_replica_batch without train.replicas", "train.per_replica_batch = 4; train.global_batch ="},
+      {"train.ema with train.swa_from", "train.ema = 0.9; train.swa_from = '1 epoch'"},
       {"data.validation_labels or data.validation_weights with a part of the training samples",
-       {{"data.format", "'numpy'"},
-        {"data.label", ""},
-        {"data.validation", "'stratified(0.1)'"},
-        {"data.validation_labels", "'l.npy'"}}},
-      {"train.schedule plateau without a validation set", {{"train.schedule", "'plateau'"}}},
-      {"train.class_weights with a loss on numbers",
-       {{"train.class_weights", "['balanced']"},
-        {"train.loss", "'mean_squared_error'"},
-        {"data.label", "['x']"},
-        {"model.layers", "'dense(1)'"}}},
+       "data.format = 'numpy'; data.label =; data.validation = 'stratified(0.1)'; data.validation_labels = "
+       "'l.npy'"},
+      {"train.schedule plateau without a validation set", "train.schedule = 'plateau'"},
+      {"train.class_weights with a loss on numbers", "train.class_weights = ['balanced']; " + numbers},
       {"train.class_weights with several targets of yes or no",
-       {{"train.class_weights", "['balanced']"},
-        {"train.loss", "'binary_cross_entropy'"},
-        {"data.label", "['u', 'v']"},
-        {"model.layers", "'dense(2)'"}}},
-      {"eval.threshold by a measure without a validation set", {{"eval.threshold", "'f1'"}}},
-      {"data.test with data.test_part", {{"data.test", "'t.csv'"}, {"data.test_part", "'share(0.1)'"}}},
-      {"data.window without data.time or data.horizon", {{"data.window", "1"}}},
-      {"data.window with data.memory stream", windows({{"data.memory", "'stream'"}})},
-      {"data.window with a loss that does not learn numbers", windows({{"model.layers", "'dense(2)'"}})},
+       "train.class_weights = ['balanced']; train.loss = 'binary_cross_entropy'; data.label = ['u', 'v']; "
+       "model.layers = 'dense(2)'"},
+      {"eval.threshold by a measure without a validation set", "eval.threshold = 'f1'"},
+      {"data.test with data.test_part", "data.test = 't.csv'; data.test_part = 'share(0.1)'"},
+      {"data.window without data.time or data.horizon", "data.window = 1"},
+      {"data.window with data.memory stream", windows("data.memory = 'stream'")},
+      {"data.window with a loss that does not learn numbers", windows("model.layers = 'dense(2)'")},
       {"data.window_scale with a loss whose outputs are logarithms",
-       windows({{"data.window_scale", "'last'"}, {"train.loss", "'poisson'"}})},
-      {"data.tokens ids with a text", text({{"data.tokens", "'ids'"}})},
-      {"data.audit with data.draw anywhere", text({{"data.draw", "'anywhere'"}, {"data.audit", "true"}})},
-      {"data.memory stream with tokens", text({{"data.memory", "'stream'"}})},
-      {"data.augment with tokens", text({{"data.augment", "'flip'"}})},
-      {"data.mean or data.std with tokens", text({{"data.mean", "0.5"}})},
-      {"report.sample without a text", {{"report.sample", "'x'"}}},
-      {"report.sample without a set that is evaluated", text({{"report.sample", "'x'"}})},
-      {"report.sample with distribute.stages", text({{"report.sample", "'x'"},
-                                                     {"data.validation", "'share(0.5)'"},
-                                                     {"data.unknown", "'replace'"},
-                                                     {"distribute.stages", "2"}})},
+       windows("data.window_scale = 'last'; train.loss = 'poisson'")},
+      {"data.tokens ids with a text", text("data.tokens = 'ids'")},
+      {"data.audit with data.draw anywhere", text("data.draw = 'anywhere'; data.audit = true")},
+      {"data.memory stream with tokens", text("data.memory = 'stream'")},
+      {"data.augment with tokens", text("data.augment = 'flip'")},
+      {"data.mean or data.std with tokens", text("data.mean = 0.5")},
+      {"report.sample without a text", "report.sample = 'x'"},
+      {"report.sample without a set that is evaluated", text("report.sample = 'x'")},
+      {"report.sample with distribute.stages", text("report.sample = 'x'; data.validation = 'share(0.5)'; "
+                                                    "data.unknown = 'replace'; distribute.stages = 2")},
       {"stratified parts or folds of data with a loss of numbers",
-       {{"data.validation", "'stratified(0.1)'"},
-        {"train.loss", "'mean_squared_error'"},
-        {"data.label", "['x']"},
-        {"model.layers", "'dense(1)'"}}},
-      {"eval.threshold with a model that does not say one yes or no", {{"eval.threshold", "0.3"}}},
-      {"eval.threshold with a hinge loss", {{"eval.threshold", "0.3"}, {"train.loss", "'multiclass_hinge'"}}},
-      {"train.calibrate without a validation set", {{"train.calibrate", "'temperature'"}}},
+       "data.validation = 'stratified(0.1)'; " + numbers},
+      {"eval.threshold with a model that does not say one yes or no", "eval.threshold = 0.3"},
+      {"eval.threshold with a hinge loss", "eval.threshold = 0.3; train.loss = 'multiclass_hinge'"},
+      {"train.calibrate without a validation set", "train.calibrate = 'temperature'"},
       {"train.calibrate with a loss that gives no probabilities",
-       {{"train.calibrate", "'temperature'"},
-        {"train.loss", "'multiclass_hinge'"},
-        {"data.validation", "'share(0.1)'"}}}};
+       "train.calibrate = 'temperature'; train.loss = 'multiclass_hinge'; data.validation = 'share(0.1)'"}};
 }
 
 TEST(Refusals, OfRunsApply) {
@@ -265,24 +229,20 @@ TEST(Refusals, OfConfigsApply) {
   const test::TemporaryDirectory directory;
   const std::filesystem::path file = directory.path() / "t.csv";
   write_file_atomically(file, "x,u,v,kind\n1,0,1,a\n2,1,0,b\n3,1,1,c\n4,0,0,a\n5,1,0,b\n6,0,1,c\n");
-  const auto make = [&file](Keys keys) {
-    keys.merge(Keys{{"run.dir", "'" + file.string() + ".run'"},
-                    {"data.format", "'csv'"},
-                    {"data.train", "'" + file.string() + "'"},
-                    {"data.label", "['kind']"},
-                    {"model.layers", "'dense(3)'"},
-                    {"train.epochs", "2"},
-                    {"train.global_batch", "3"}});
+  const auto make = [&file](const Lines& lines) {
+    const Lines all = fmt::format(
+        "run.dir = '{0}.run'; data.format = 'csv'; data.train = '{0}'; data.label = ['kind']; "
+        "model.layers = 'dense(3)'; train.epochs = 2; train.global_batch = 3; {1}",
+        file.string(), lines);
+    std::map<std::string, std::string> last;
+    for (const std::string& line : test::split_text(all, "; ")) last[line.substr(0, line.find(' '))] = line;
     std::string text;
-    for (const auto& [key, value] : keys) {
-      if (!value.empty()) text.append(key).append(" = ").append(value).append("\n");
-    }
+    for (const auto& [key, line] : last) text += line.ends_with('=') ? "" : line + "\n";
     make_experiment(load_training_config({}, {"c.toml", text}, {}), alone());
   };
   EXPECT_NO_THROW(make({}));
-  for (const auto& [name, keys] : conflicts_of_configs()) {
+  for (const auto& [name, keys] : conflicts_of_configs())
     test::expect_parts(test::error_text<ConfigError>([&] { make(keys); }), {"refused: " + name + "; "});
-  }
 }
 
 TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {

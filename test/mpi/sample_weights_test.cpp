@@ -1,9 +1,4 @@
 // Weights of samples in whole trainings, with every strategy: what a step divides by, on any number of ranks.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/asynchronous_cases.h"
@@ -14,26 +9,19 @@
 namespace lockstep::sample_weights_test {
 namespace {
 
-using test::tiny_config;
-using test::TinyResult;
-using test::train_tiny;
-using test::train_tiny_alone;
+using namespace test;
 
 Config weighted_config(const std::string& weights) {
-  Config config = tiny_config();
-  config.train.epochs = 2;
+  Config config = tiny_config("train.epochs=2");
   config.data.table.weight = weights;
   return config;
 }
 
 std::vector<Config> variants(const std::string& weights) {
   std::vector<Config> all(5, weighted_config(weights));
-  all[1].optimizer.optimizer = "adam";
-  all[1].optimizer.clip_norm = 0.5;
-  all[1].data.mode = DataMode::kFull;
-  all[2].data.synthetic.rows = 83;  // a short last batch with empty replicas
-  all[2].train.replicas = 11;
-  all[2].debug.ranks_per_node = 2;
+  test::set_keys(all[1], "train.optimizer=adam; train.clip_norm=0.5; data.mode=full");
+  // A short last batch with empty replicas.
+  test::set_keys(all[2], "data.synthetic_rows=83; train.replicas=11; debug.ranks_per_node=2");
   all[3].train.accumulate = 2;
   all[4].model.layers = "dense(9) batch_norm relu dense(3)";
   return all;
@@ -69,19 +57,23 @@ void walk(const Config& config, const std::function<void(Communicator&, const Co
   }
 }
 
+void expect_bits_of_one_rank(const Config& config, const TinyResult& allreduce) {
+  Config local = config;
+  local.distribute.strategy = "local_sgd";
+  TinyResult apart = train_tiny_alone(local);
+  apart.losses.clear();  // are those of a rank's own replicas
+  walk(config, [&](Communicator& comm, const Config& own) {
+    const bool stepped_per_replica = strategy_entry(own.distribute.strategy).weights_per_replica;
+    expect_same(train_tiny(comm, own), stepped_per_replica ? apart : allreduce, comm);
+  });
+}
+
 TEST(SampleWeights, GiveTheSameBitsOnAnyNumberOfRanksWithEachStrategy) {
   for (const std::string weights : {"some", "few"}) {
     for (const Config& config : variants(weights)) {
       const TinyResult allreduce = train_tiny_alone(config);
-      Config local = config;
-      local.distribute.strategy = "local_sgd";
-      TinyResult apart = train_tiny_alone(local);
-      apart.losses.clear();  // are those of a rank's own replicas
       EXPECT_TRUE(std::ranges::all_of(allreduce.weights, [](Scalar w) { return std::isfinite(w); }));
-      walk(config, [&](Communicator& comm, const Config& own) {
-        const bool stepped_per_replica = strategy_entry(own.distribute.strategy).weights_per_replica;
-        expect_same(train_tiny(comm, own), stepped_per_replica ? apart : allreduce, comm);
-      });
+      expect_bits_of_one_rank(config, allreduce);
     }
   }
 }
@@ -93,14 +85,7 @@ TEST(SampleWeights, OfClassesGiveTheSameBitsOnAnyNumberOfRanksWithEachStrategy) 
     config.train.class_weights = {"0: 1", "1: 0.125", "2: 3"};
     const TinyResult allreduce = train_tiny_alone(config);
     EXPECT_NE(allreduce.weights, none.weights);
-    Config local = config;
-    local.distribute.strategy = "local_sgd";
-    TinyResult apart = train_tiny_alone(local);
-    apart.losses.clear();  // are those of a rank's own replicas
-    walk(config, [&](Communicator& comm, const Config& own) {
-      const bool stepped_per_replica = strategy_entry(own.distribute.strategy).weights_per_replica;
-      expect_same(train_tiny(comm, own), stepped_per_replica ? apart : allreduce, comm);
-    });
+    expect_bits_of_one_rank(config, allreduce);
     config.train.class_weights = {"0: 1", "1: 1", "2: 1"};
     EXPECT_EQ(train_tiny_alone(config).weights, none.weights);
   }
@@ -144,9 +129,8 @@ TEST(SampleWeights, WithNativeReductionAndLossyWiresAreCloseToOrdered) {
     walk(config, [&, tolerance = tolerance](Communicator& comm, const Config& own) {
       if (strategy_entry(own.distribute.strategy).weights_per_replica) return;
       const TinyResult native = train_tiny(comm, own);
-      for (std::size_t i = 0; i < ordered.weights.size(); ++i) {
+      for (std::size_t i = 0; i < ordered.weights.size(); ++i)
         ASSERT_NEAR(native.weights[i], ordered.weights[i], tolerance);
-      }
     });
   }
 }
@@ -195,9 +179,8 @@ TEST(SampleWeights, AreThoseOfAWorkersOwnSamplesWhereWorkersStepAlone) {
       Config together = config;
       together.distribute = tiny_config().distribute;
       const TinyResult expected = train_tiny_alone(together);
-      for (std::size_t i = 0; i < expected.weights.size(); ++i) {
+      for (std::size_t i = 0; i < expected.weights.size(); ++i)
         ASSERT_NEAR(result.weights[i], expected.weights[i], 1e-6);
-      }
     }
   });
 }

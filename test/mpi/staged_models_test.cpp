@@ -1,15 +1,4 @@
 // A model that no rank holds as a whole: its file, and its predictions.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <memory>
-#include <new>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,11 +1,4 @@
 // Every promise of every strategy in the catalog, on whole trainings.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/strategies/strategy.h"
@@ -17,10 +10,7 @@
 namespace lockstep::strategies_test {
 namespace {
 
-using test::tiny_config;
-using test::TinyResult;
-using test::train_tiny;
-using test::train_tiny_alone;
+using namespace test;
 
 struct Case {
   std::string name;
@@ -37,28 +27,18 @@ std::vector<Case> cases() {
     all.push_back(one);
   };
   add("sgd momentum, shard", [](Config&) {});
-  add("adam, shard", [](Config& c) { c.optimizer.optimizer = "adam"; });
-  add("lamb", [](Config& c) { c.optimizer.optimizer = "lamb"; });
-  add("muon, clipped", [](Config& c) {
-    c.optimizer.optimizer = "muon";
-    c.optimizer.clip_norm = 0.5;
-    c.optimizer.weight_decay = 0.01;
-  });
-  add("adafactor, a bucket for each layer", [](Config& c) {
-    c.optimizer.optimizer = "adafactor";
-    c.distribute.bucket_kib = 0;
-  });
-  add("sgd momentum, full", [](Config& c) { c.data.mode = DataMode::kFull; });
-  add("adam, full", [](Config& c) {
-    c.data.mode = DataMode::kFull;
-    c.optimizer.optimizer = "adam";
-  });
-  add("replicas that no rank count divides", [](Config& c) { c.train.replicas = 11; });
+  add("adam, shard", keys("train.optimizer=adam"));
+  add("lamb", keys("train.optimizer=lamb"));
+  add("muon, clipped", keys("train.optimizer=muon; train.clip_norm=0.5; train.weight_decay=0.01"));
+  add("adafactor, a bucket for each layer", keys("train.optimizer=adafactor; distribute.bucket_kib=0"));
+  add("sgd momentum, full", keys("data.mode=full"));
+  add("adam, full", keys("data.mode=full; train.optimizer=adam"));
+  add("replicas that no rank count divides", keys("train.replicas=11"));
   add("short last batch with empty replicas", [](Config& c) {
     c.data.synthetic.rows = 83;  // four batches of 20 and one of 3 samples for 8 replicas
   });
-  add("tail dropped", [](Config& c) { c.train.tail = Tail::kDrop; });
-  add("a bucket for each layer", [](Config& c) { c.distribute.bucket_kib = 0; });
+  add("tail dropped", keys("train.tail=drop"));
+  add("a bucket for each layer", keys("distribute.bucket_kib=0"));
   for (const std::string mode : {"local", "averaged", "sync", "group(3)"}) {
     add("batch norm " + mode, [&](Config& c) {
       c.model.layers = "dense(9) batch_norm relu dropout(0.2) dense(7) batch_norm tanh dense(3)";
@@ -71,23 +51,18 @@ std::vector<Case> cases() {
   for (const Index ranks : {1, 2, 3}) {
     add("nodes of " + std::to_string(ranks), [&](Config& c) {
       c.debug.ranks_per_node = ranks;
-      c.train.replicas = 11;
-      c.optimizer.clip_norm = 0.5;
+      set_keys(c, "train.replicas=11; train.clip_norm=0.5");
     });
   }
-  add("clipping, decay, accumulation", [](Config& c) {
-    c.optimizer.clip_norm = 0.5;
-    c.optimizer.weight_decay = 0.01;
-    c.train.accumulate = 2;
-  });
+  add("clipping, decay, accumulation",
+      keys("train.clip_norm=0.5; train.weight_decay=0.01; train.accumulate=2"));
   return all;
 }
 
 void expect_close(const std::vector<Scalar>& a, const std::vector<Scalar>& b, double tolerance) {
   ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (std::size_t i = 0; i < a.size(); ++i)
     ASSERT_NEAR(a[i], b[i], tolerance * std::max(1.0, std::abs(static_cast<double>(b[i])))) << "weight " << i;
-  }
 }
 
 // Replicas that step alone refuse batch norm over replicas.
@@ -199,16 +174,14 @@ class MergedSampler final : public Sampler {
 };
 
 TEST(Strategies, AStepOfManyReplicasIsTheStepOfOneOnTheSameSamples) {
-  Config config = tiny_config();
-  config.train.epochs = 0;
+  Config config = tiny_config("train.epochs=0");
   Index turn = 0;
   for (const Index steps : {1, 2, 7}) {
     for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
       config.train.steps = steps;
       config.data.mode = mode;
       Config single = config;
-      single.train.replicas = 1;
-      single.distribute.strategy = "allreduce";
+      set_keys(single, "train.replicas=1; distribute.strategy=allreduce");
       const TinyResult one = train_tiny_alone(single, [&](const SamplingOptions& options) {
         return std::make_unique<MergedSampler>(options, config.train.replicas);
       });
@@ -230,9 +203,7 @@ TEST(Strategies, AStepOfManyReplicasIsTheStepOfOneOnTheSameSamples) {
 }
 
 TEST(Strategies, AccumulationChangesOnlyTheRounding) {
-  Config config = tiny_config();
-  config.train.epochs = 0;
-  config.train.steps = 1;
+  Config config = tiny_config("train.epochs=0; train.steps=1");
   const TinyResult whole = train_tiny_alone(config);
   for (const Index parts : {2, 3, 100}) {
     config.train.accumulate = parts;
@@ -243,9 +214,7 @@ TEST(Strategies, AccumulationChangesOnlyTheRounding) {
 
 TEST(Strategies, EachTestSampleIsEvaluatedOnce) {
   test::on_ranks([](Communicator& comm) {
-    Config config = tiny_config();
-    config.train.epochs = 0;
-    config.train.steps = 1;
+    Config config = tiny_config("train.epochs=0; train.steps=1");
     const EvalMetrics metrics = *train_tiny(comm, config).training.evaluation();
     EXPECT_EQ(metrics.samples, 53);
     Index counted = 0;
@@ -277,8 +246,7 @@ TEST(Strategies, ALossThatIsNotANumberStopsAllRanksWithStepAndLayer) {
 }
 
 TEST(Strategies, TrainingLearns) {
-  Config config = tiny_config();
-  config.train.epochs = 30;
+  Config config = tiny_config("train.epochs=30");
   const TinyResult result = train_tiny_alone(config);
   EXPECT_LT(result.losses.back(), 0.5 * result.losses.front());
   EXPECT_GT(*result.training.evaluation()->accuracy, 0.6);
@@ -286,10 +254,8 @@ TEST(Strategies, TrainingLearns) {
 
 // Features of the whole training set, with their moments.
 TEST(Strategies, PreciseBatchNormHasTheMomentsOfTheDataItself) {
-  Config config = tiny_config();
-  config.model.layers = "batch_norm(momentum=0.01) dense(3)";
-  config.model.batch_norm = "sync";
-  config.train.epochs = 1;
+  Config config =
+      tiny_config("model.layers=batch_norm(momentum=0.01) dense(3); model.batch_norm=sync; train.epochs=1");
   const auto source = choose_format(config.data).open({config.data, Split::kTrain, 1, alone()});
   const Index rows = source->info().rows;
   const Index width = source->info().features.size();

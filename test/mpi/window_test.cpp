@@ -1,15 +1,5 @@
 // Memory that the ranks of a node share: what it holds, who sees what, and that it goes away.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <fstream>
 #include <latch>
-#include <memory>
-#include <new>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"

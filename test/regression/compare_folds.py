@@ -21,7 +21,8 @@ TRAINER = sys.argv[1] if len(sys.argv) > 1 else "build/release/trainer"
 FOLDS = 4
 TABLES = {
     "data/cpssw8_train.csv": {"label": "over_20", "group": "age", "model": "dense(2)", "loss": "softmax_cross_entropy"},
-    "data/diamonds_train.csv": {"label": "log_price", "group": "clarity", "model": "dense(1)", "loss": "mean_squared_error"},
+    "data/diamonds_train.csv": {"label": "log_price", "group": "clarity", "model": "dense(1)",
+                                "loss": "mean_squared_error"},
 }
 failures = 0
 
@@ -39,7 +40,8 @@ def folds_of_trainer(table, info, flags, directory):
     config.write_text("")
     command = [TRAINER, "cv", "--config", str(config), "--data.train", str(table), "--data.label", info["label"],
                "--model.layers", info["model"], "--train.loss", info["loss"], "--train.steps", "2",
-               "--train.global_batch", "32", "--train.lr", "0.001", "--run.dir", str(run), "--folds", str(FOLDS), *flags]
+               "--train.global_batch", "32", "--train.lr", "0.001", "--run.dir", str(run), "--folds",
+               str(FOLDS), *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     with open(run / "predictions.csv") as file:
         return numpy.array([int(row["fold"] or 0) for row in csv.DictReader(file)])
@@ -87,13 +89,15 @@ def compare(table, info):
         check(f"{table}: sizes as of KFold, {sizes(own)}", sizes(own) == sizes(wanted["KFold"]))
         own = folds_of_trainer(extended, info, ["--group", info["group"], *ignored], directory)
         check(f"{table}: sizes as of GroupKFold, {sizes(own)}", sizes(own) == sizes(wanted["GroupKFold"]))
-        check(f"{table}: the groups of GroupKFold", len(set(Counter(groups.tolist()).values())) < len(set(groups.tolist()))
+        check(f"{table}: the groups of GroupKFold",
+              len(set(Counter(groups.tolist()).values())) < len(set(groups.tolist()))
               or same_partition(own, wanted["GroupKFold"]))
         own = folds_of_trainer(extended, info, ["--time", "moment", *ignored[:1], ",".join(wanted)], directory)
         check(f"{table}: the records of TimeSeriesSplit", (own == wanted["TimeSeriesSplit"]).all())
         if classes:
             own = folds_of_trainer(extended, info, ["--stratified", *ignored], directory)
-            per_class = [sizes(folds[labels == label]) for label in set(labels) for folds in (own, wanted["StratifiedKFold"])]
+            per_class = [sizes(folds[labels == label]) for label in set(labels)
+                         for folds in (own, wanted["StratifiedKFold"])]
             check(f"{table}: sizes of each class as of StratifiedKFold", per_class[::2] == per_class[1::2])
 
 

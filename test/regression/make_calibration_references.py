@@ -66,7 +66,8 @@ def binary_case(outputs, scale, weights=None, gaps=False):
         return float(np.average(-np.log(np.where(t[there] > 0, p, 1 - p)), weights=spread))
 
     def error(b):
-        of_outputs = [calibration_error(sigmoid(x[inside, i] * b), t[inside, i], weights if weights is None else weights[inside])
+        of_outputs = [calibration_error(sigmoid(x[inside, i] * b), t[inside, i],
+                                        weights if weights is None else weights[inside])
                       for i, inside in enumerate(there.T)]
         return float(np.mean(of_outputs))
 

@@ -11,8 +11,9 @@ import email.utils
 import references
 
 UTC = dt.timezone.utc
-TIMES = [dt.datetime(1970, 1, 1), dt.datetime(1999, 12, 31, 23, 59, 59), dt.datetime(2000, 2, 29, 12, 30), dt.datetime(2021, 1, 3, 0, 5),
-         dt.datetime(2024, 12, 30, 6, 0, 15), dt.datetime(1968, 7, 4, 18, 45), dt.datetime(2026, 11, 28, 12, 0)]  # fmt: skip
+TIMES = [dt.datetime(1970, 1, 1), dt.datetime(1999, 12, 31, 23, 59, 59), dt.datetime(2000, 2, 29, 12, 30),
+         dt.datetime(2021, 1, 3, 0, 5), dt.datetime(2024, 12, 30, 6, 0, 15), dt.datetime(1968, 7, 4, 18, 45),
+         dt.datetime(2026, 11, 28, 12, 0)]  # fmt: skip
 DATES = {
     "ymd": ["%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%Y-%b-%d", "%a %Y-%m-%d"],
     "dmy": ["%d.%m.%Y", "%d/%m/%y", "%d %b %Y", "%d-%B-%y", "%A, %d %B %Y", "%a %d/%m/%Y", "%d. %B %Y", "%d%m%Y"],
@@ -39,7 +40,8 @@ def plain():
                 yield time.strftime(pattern), form, days(day)
                 clock = CLOCKS[i % len(CLOCKS)]
                 text = time.strftime(f"{pattern} {clock}")
-                read = dt.datetime.strptime(time.strftime(clock.replace(",250", ".250000")), clock.replace(",250", ".%f"))
+                read = dt.datetime.strptime(time.strftime(clock.replace(",250", ".250000")),
+                                            clock.replace(",250", ".%f"))
                 yield text, form, days(day + (read - dt.datetime(1900, 1, 1)))
 
 
@@ -56,7 +58,8 @@ def by_programs():
         yield time.ctime(), "mdy", days(time)
         yield time.strftime("%A, %d-%b-%Y %H:%M:%S GMT"), "dmy", days(time)
         yield time.strftime("%Y-%m-%d %H:%M:%S EST"), "ymd", days(time + dt.timedelta(hours=5))
-        yield time.strftime("%Y-%m-%d 24:00:00"), "ymd", days(dt.datetime(time.year, time.month, time.day) + dt.timedelta(days=1))
+        yield time.strftime("%Y-%m-%d 24:00:00"), "ymd", days(dt.datetime(time.year, time.month, time.day)
+                                                              + dt.timedelta(days=1))
         yield time.strftime("%m/%d/%Y, %I:%M:%S\u202f%p"), "mdy", days(time)
         yield time.strftime("%H:%M:%S"), "time", days(time) % 1
         yield time.strftime("%I:%M %p").lstrip("0"), "time", days(time.replace(second=0)) % 1

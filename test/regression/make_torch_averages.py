@@ -1,4 +1,4 @@
-"""Writes torch_averages.json, the averages of weights and running moments that train.ema and train.swa_from are tested against.
+"""Writes torch_averages.json: averages of weights and running moments, for the tests of train.ema and train.swa_from.
 
 The tests only need the file. It is written again by
     scripts/peers/python test/regression/make_torch_averages.py

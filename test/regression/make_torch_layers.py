@@ -212,8 +212,8 @@ class Attention(nn.Module):
         if self.heads == self.kv_heads and not self.rotary:
             turned = x.transpose(0, 1)
             return nn.functional.multi_head_attention_forward(
-                turned, turned, turned, x.shape[2], self.heads, first.weight, first.bias, None, None, False, 0, out.weight,
-                out.bias, need_weights=False, attn_mask=unseen)[0].transpose(0, 1)
+                turned, turned, turned, x.shape[2], self.heads, first.weight, first.bias, None, None, False, 0,
+                out.weight, out.bias, need_weights=False, attn_mask=unseen)[0].transpose(0, 1)
         qkv = first(x).unflatten(2, (-1, self.size)).transpose(1, 2)
         q, k, v = qkv.split([self.heads, self.kv_heads, self.kv_heads], 1)
         if self.rotary:
@@ -420,7 +420,8 @@ CASES = [
     behind_layer_norm("scale", VECTOR, FeatureScale(7)),
     # Behind layer norm the rounding of its numbers, times 2 pi, would be seen.
     ("scale periodic(3, frequencies=2)", VECTOR, nn.Sequential(FeatureScale(7), Periodic(7, 3, 2))),
-    behind_layer_norm("tabm(2) tabm_dense(3) tanh tabm_dense(4)", VECTOR, Members(2, 7), MembersDense(2, 7, 3), nn.Tanh(),
+    behind_layer_norm("tabm(2) tabm_dense(3) tanh tabm_dense(4)", VECTOR, Members(2, 7),
+                      MembersDense(2, 7, 3), nn.Tanh(),
                       MembersDense(2, 3, 4)),
     # The sums of a gradient behind batch norm are zero: in front of it stand layers that do not only sum.
     ("dense(4) batch_norm tanh", VECTOR, nn.Sequential(nn.Linear(7, 4), nn.BatchNorm1d(4), nn.Tanh())),
@@ -522,8 +523,10 @@ def training_case():
     model[4].weight = model[0].weight
     weights = {name: numbers(weight) for name, weight in model.named_parameters()}
     decays = lambda name: name.endswith("weight") and "body.0" not in name and not name.startswith("3")
-    groups = [[weight for name, weight in model.named_parameters() if decays(name) == wanted] for wanted in (True, False)]
-    optimizer = torch.optim.AdamW([{"params": groups[0], "weight_decay": 0.1}, {"params": groups[1], "weight_decay": 0}],
+    groups = [[weight for name, weight in model.named_parameters() if decays(name) == wanted]
+              for wanted in (True, False)]
+    optimizer = torch.optim.AdamW([{"params": groups[0], "weight_decay": 0.1},
+                                   {"params": groups[1], "weight_decay": 0}],
                                   lr, (0.9, 0.99))
     scheduler = torch.optim.lr_scheduler.SequentialLR(
         optimizer, [torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1.0, warm),
@@ -538,11 +541,12 @@ def training_case():
         optimizer.step()
         scheduler.step()
         losses.append(loss.item())
-    return {"layers": f"embedding({ids}, {width}) positions(learned) transformer(2, 2, causal=true, hidden=12, bias=false) "
+    return {"layers": f"embedding({ids}, {width}) positions(learned) "
+                      f"transformer(2, 2, causal=true, hidden=12, bias=false) "
                       f"layer_norm dense({ids}, bias=false, tie=0)",
             "positions": positions, "rows": ROWS, "text": numbers(text), "weights": weights,
-            "options": {"optimizer": "adamw", "weight_decay": 0.1, "beta2": 0.99, "clip_norm": 1.0, "schedule": "cosine",
-                        "lr": lr, "end_lr": 0.001, "warmup": f"{warm} steps"},
+            "options": {"optimizer": "adamw", "weight_decay": 0.1, "beta2": 0.99, "clip_norm": 1.0,
+                        "schedule": "cosine", "lr": lr, "end_lr": 0.001, "warmup": f"{warm} steps"},
             "losses": losses, "trained": {name: numbers(weight) for name, weight in model.named_parameters()}}
 
 

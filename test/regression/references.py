@@ -38,7 +38,7 @@ def write(name, sections, rounded=False, **facts):
         packed = []
         for case in cases:
             case = text(case, rounded and "lrs" not in case)
-            if packed and len(packed[-1]) + len(case) < 240:
+            if packed and len(packed[-1]) + len(case) < 1000:
                 packed[-1] += "," + case
             else:
                 packed.append(case)

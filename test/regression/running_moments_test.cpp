@@ -1,17 +1,11 @@
 // What becomes of running moments when four replicas feed them: the numbers that the guide on batch norm
 // quotes. Normal data of mean 3.9 and deviation 12.4 in 10,000 batches of 100, momentum 0.1, 20 seeds; each
 // seed's batches are the same for all ways of using them.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <functional>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
 #include "lockstep/math/statistics.h"
 #include "lockstep/nn/model.h"
+#include "support/common.h"
 
 namespace lockstep::running_moments_test {
 namespace {

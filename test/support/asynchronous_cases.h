@@ -1,10 +1,7 @@
 // Runs with asynchronous workers, of every kind.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
+#include "support/common.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
@@ -12,9 +9,7 @@ namespace lockstep::test {
 
 /// A run whose workers have as many replicas each as there are.
 inline Config config_for(const Communicator& comm, Index servers, ServerMode mode) {
-  Config config = tiny_config();
-  config.distribute.strategy = "parameter_server";
-  config.distribute.reduction = Reduction::kNative;
+  Config config = tiny_config("distribute.strategy=parameter_server; distribute.reduction=native");
   config.distribute.servers = servers;
   config.distribute.mode = mode;
   config.train.replicas = comm.size() - servers;

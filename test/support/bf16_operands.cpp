@@ -1,7 +1,5 @@
 #include "support/bf16_operands.h"
 
-#include <algorithm>
-
 namespace lockstep::test {
 
 RoundedOperand::RoundedOperand(const Operand& operand) : wide(operand), values(operand.values().size()) {

@@ -1,13 +1,8 @@
 // Operands in bf16 for tests of kernels.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <random>
-#include <vector>
-
 #include "lockstep/math/kernels.h"
+#include "support/common.h"
 #include "support/kernel_operands.h"
 
 namespace lockstep::test {

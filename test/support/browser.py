@@ -1,4 +1,4 @@
-"""Chromium without a window, spoken to by its DevTools protocol over a pipe: nothing but python3 and chromium is needed."""
+"""Chromium without a window, by its DevTools protocol over a pipe: nothing but python3 and chromium is needed."""
 
 import base64
 import json
@@ -63,8 +63,10 @@ class Browser:
     def look_at(self, path, width=1280, height=900, dark=False):
         self.messages.clear()
         self.events.clear()
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                  mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.call("Page.navigate", url=f"file://{path}")
         while "Page.loadEventFired" not in self.events:
             self.note(self.receive())

@@ -1,17 +1,8 @@
 #include "support/case_files.h"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
 #include <ctime>
-#include <fstream>
-#include <stdexcept>
-#include <string_view>
 
 namespace lockstep::test {
 namespace {
@@ -107,12 +98,10 @@ std::string choose(std::string_view texts, Index number, Index i) {
 }
 
 std::string value_of(std::string_view text, Index i) {
-  if (const std::size_t at = find_outside(text, "?"); at != std::string_view::npos) {
+  if (const std::size_t at = find_outside(text, "?"); at != std::string_view::npos)
     return choose(text.substr(at + 1), Formula(text.substr(0, at), i).value() != 0 ? 0 : 1, i);
-  }
-  if (const std::size_t at = find_outside(text, " of "); at != std::string_view::npos) {
+  if (const std::size_t at = find_outside(text, " of "); at != std::string_view::npos)
     return choose(text.substr(at + 4), Formula(text.substr(0, at), i).value(), i);
-  }
   const std::size_t colon = std::min(text.find(':'), text.size());
   std::string form(text.substr(std::min(colon + 1, text.size())));
   const Index number = Formula(text.substr(0, colon), i).value();

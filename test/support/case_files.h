@@ -2,13 +2,9 @@
 // data. The notation stands in test/README.md; cases_test.cpp says what the words of a case mean.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

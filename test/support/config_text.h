@@ -1,11 +1,10 @@
 // Configs given as the text of a file.
 #pragma once
 
-#include <string>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/config/command_line.h"
+#include "support/common.h"
 #include "support/error_text.h"
 #include "support/known_names.h"
 
@@ -24,9 +23,8 @@ inline Config train_config(const nlohmann::json& given) {
   Config config;
   for (const auto& [name, value] : given.items()) {
     std::string text;
-    for (const nlohmann::json& each : value.is_array() ? value : nlohmann::json::array({value})) {
+    for (const nlohmann::json& each : value.is_array() ? value : nlohmann::json::array({value}))
       text += (text.empty() ? "" : ",") + text_of(each);
-    }
     find_option(options(), "train." + name)->assign(config, text);
   }
   return config;

@@ -1,16 +1,5 @@
 #include "support/crashes.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
-#include <set>
-#include <stdexcept>
-
 #include "lockstep/base/hash.h"
 #include "support/seed.h"
 
@@ -37,9 +26,8 @@ constexpr std::array kCrashKinds{
 Index number_behind(const std::string& text, const std::string& beginning) {
   const std::size_t at = text.find(beginning);
   Index number = kNoStep;
-  if (at != std::string::npos) {
+  if (at != std::string::npos)
     std::from_chars(text.data() + at + beginning.size(), text.data() + text.size(), number);
-  }
   return number;
 }
 
@@ -54,9 +42,8 @@ std::uint64_t hash_of(const FileTree& tree, const Promise& promise) {
 }
 
 void print(const FileTree& tree) {
-  for (const auto& [path, bytes] : tree) {
+  for (const auto& [path, bytes] : tree)
     std::printf("%10td %s\n", bytes ? std::ssize(*bytes) : std::ptrdiff_t{-1}, path.c_str());
-  }
 }
 
 // The states after so many calls, that were not seen before.
@@ -96,9 +83,8 @@ class CrashStates {
 }  // namespace
 
 void Promise::note(const RecordedCall& call) {
-  if (call.kind == "write" && call.path.ends_with("/log.txt")) {
+  if (call.kind == "write" && call.path.ends_with("/log.txt"))
     reported = std::max(reported, number_behind(call.bytes, "info checkpoint of step "));
-  }
   const std::string name = std::filesystem::path(call.to).filename();
   if (name.starts_with("step-")) renamed = std::max(renamed, number_behind(name, "step-"));
 }

@@ -2,10 +2,8 @@
 // start must find there.
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "lockstep/base/types.h"
+#include "support/common.h"
 #include "support/file_recording.h"
 #include "support/simulated_disk.h"
 

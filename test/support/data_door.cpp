@@ -1,11 +1,5 @@
 #include "support/data_door.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <set>
-#include <utility>
-
 #include "lockstep/data/format.h"
 #include "support/loaded.h"
 

@@ -2,14 +2,9 @@
 // Whoever gives data another face changes it here.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "lockstep/data/texts.h"
 #include "lockstep/data/time_windows.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

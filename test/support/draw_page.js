@@ -1,7 +1,7 @@
-// Runs the script of a page of trainer report without a browser: draw_page.js PAGE.html prints JSON with the charts that
-// it makes, and with the document that it builds, as HTML. The document knows only what the script needs, and has no
-// innerHTML: what would read HTML fails. Drawing is Chart.js's part; here its questions (texts of ticks and of curves under
-// the mouse, marks, legends) are asked once for each chart.
+// Runs the script of a page of trainer report without a browser: draw_page.js PAGE.html prints JSON with the charts
+// that it makes, and with the document that it builds, as HTML. The document knows only what the script needs, and has
+// no innerHTML: what would read HTML fails. Drawing is Chart.js's part; here its questions (texts of ticks and of
+// curves under the mouse, marks, legends) are asked once for each chart.
 "use strict";
 
 const fs = require("fs");
@@ -23,7 +23,8 @@ const context = () => ({
 class Element {
   constructor(name) {
     this.classList = {toggle() {}};
-    Object.assign(this, {name, attributes: {}, children: [], listeners: {}, style: new Style(), parentElement: null, hidden: false});
+    Object.assign(this,
+      {name, attributes: {}, children: [], listeners: {}, style: new Style(), parentElement: null, hidden: false});
   }
   setAttribute(name, value) { this.attributes[name] = String(value); }
   append(...children) {
@@ -44,14 +45,16 @@ class Element {
   insertAdjacentHTML() { throw new Error("HTML is read"); }
   getContext() { return (this.context ||= context()); }
   all(name) {
-    return this.children.filter((each) => each instanceof Element).flatMap((each) => [...each.name === name ? [each] : [], ...each.all(name)]);
+    return this.children.filter((each) => each instanceof Element)
+      .flatMap((each) => [...each.name === name ? [each] : [], ...each.all(name)]);
   }
   html() {
     const attributes = Object.entries(this.attributes).filter(([, value]) => value !== undefined);
     const style = Object.entries(this.style).map(([name, value]) => `${name}:${value}`).join(";");
     if (style) attributes.push(["style", style]);
     const head = `<${this.name}${attributes.map(([name, value]) => ` ${name}="${escaped(value)}"`).join("")}>`;
-    return `${head}${this.children.map((each) => each instanceof Element ? each.html() : escaped(each)).join("")}</${this.name}>`;
+    const inside = this.children.map((each) => each instanceof Element ? each.html() : escaped(each)).join("");
+    return `${head}${inside}</${this.name}>`;
   }
 }
 
@@ -60,14 +63,16 @@ const expect = (right, ...words) => {
 };
 
 const expect_name = (text, where) => expect(typeof text === "string", where, "has no name:", text);
-const expect_text = (text, where) => expect(typeof text === "string" && !/NaN|undefined|null|Infinity/.test(text), where, "has the text", text);
+const expect_text = (text, where) =>
+  expect(typeof text === "string" && !/NaN|undefined|null|Infinity/.test(text), where, "has the text", text);
 
 // Asks what Chart.js asks.
 class Chart {
   constructor(canvas, {type, data, options, plugins = []}) {
     expect(canvas instanceof Element && canvas.name === "canvas", "a chart is drawn on a canvas");
     Object.assign(this, {data, visible: data.datasets.map(() => true)});
-    const told = {type, datasets: JSON.parse(JSON.stringify(data.datasets)), labels: data.labels, axes: {}, marks: [], options};
+    const told = {type, datasets: JSON.parse(JSON.stringify(data.datasets)), labels: data.labels, axes: {},
+                  marks: [], options};
     Chart.drawn.set(canvas, [...Chart.drawn.get(canvas) || [], told]);
     for (const {label, data: points, borderDash = []} of data.datasets) {
       expect_name(label, "a series");
@@ -85,14 +90,16 @@ class Chart {
       told.axes[name] = callback ? made.ticks.map(({value}, i) => callback(value, i, made.ticks)) : [];
       told.axes[name].flat().forEach((text) => expect_text(text, "a tick"));
     }
-    for (const items of [[], ...data.datasets.map((_, datasetIndex) => [{datasetIndex}])]) options.onHover({}, items, this);
+    for (const items of [[], ...data.datasets.map((_, datasetIndex) => [{datasetIndex}])])
+      options.onHover({}, items, this);
     const {title, label} = options.plugins.tooltip.callbacks;
     const item = {dataset: {label: "a"}, datasetIndex: 0, dataIndex: 0, parsed: {x: 2, y: 0.5}, raw: 0.5};
     told.touched = [...title ? [title([item])] : [], label(item)];
     told.touched.forEach((text) => expect_text(text, "a tooltip"));
     const area = {left: 0, right: 100, top: 0, bottom: 100};
     const ctx = {...context(), fillText(text, x) { told.marks.push([text, x, this.textAlign]); }};
-    plugins.forEach((each) => each.afterDatasetsDraw({ctx, chartArea: area, scales: {x: {getPixelForValue: (value) => 2 * value}}}));
+    plugins.forEach((each) =>
+      each.afterDatasetsDraw({ctx, chartArea: area, scales: {x: {getPixelForValue: (value) => 2 * value}}}));
   }
   setDatasetVisibility(series, visible) { this.visible[series] = visible; }
   update() {}
@@ -105,7 +112,8 @@ Chart.defaults = {font: {}};
 const check_legends = (main) => {
   for (const button of main.all("button")) {
     expect_name(button.textContent, "a legend");
-    const expect_pressed = (pressed) => expect(button.attributes["aria-pressed"] === pressed, button.textContent, "is not", pressed);
+    const expect_pressed = (pressed) =>
+      expect(button.attributes["aria-pressed"] === pressed, button.textContent, "is not", pressed);
     const [before, after] = button.attributes["aria-pressed"] === "true" ? ["true", "false"] : ["false", "true"];
     for (const pressed of [after, before]) {
       button.listeners.click();
@@ -124,8 +132,10 @@ const check_figures = (figures) => {
 // The page as text: its charts, its title, and the element of its content.
 const draw = (page) => {
   const scripts = [...page.matchAll(/<script([^>]*)>([\s\S]*?)<\/script>/g)];
-  expect(scripts.length === 3 && scripts[0][1].includes('id="data"'), "the page has data, Chart.js and its script, and no more:", scripts.length);
-  const known = Object.fromEntries([...page.matchAll(/<(\w+)[^>]* id="(\w+)"/g)].map(([, name, id]) => [id, new Element(name)]));
+  expect(scripts.length === 3 && scripts[0][1].includes('id="data"'),
+    "the page has data, Chart.js and its script, and no more:", scripts.length);
+  const known = Object.fromEntries([...page.matchAll(/<(\w+)[^>]* id="(\w+)"/g)]
+    .map(([, name, id]) => [id, new Element(name)]));
   known.data.textContent = scripts[0][2];
   new Element("label").append(known.log);
   let x = "step";
@@ -152,7 +162,8 @@ const draw = (page) => {
   const [worst, figures] = [true, false].map((worst) =>
     known.main.all("figure").filter((each) => (each.attributes.class === "worst") === worst));
   check_figures(figures);
-  const charts = JSON.parse(vm.runInContext('JSON.stringify(make_charts(JSON.parse(document.getElementById("data").textContent)))', world));
+  const charts = JSON.parse(
+    vm.runInContext('JSON.stringify(make_charts(JSON.parse(document.getElementById("data").textContent)))', world));
   expect(charts.length === figures.length, "a chart is in no section");
   // By steps, samples and seconds, and once more by steps.
   const all_drawn = figures.map((figure) => Chart.drawn.get(figure.all("canvas")[0]));

@@ -1,10 +1,7 @@
 // The message of the error that some code throws.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
+#include "support/common.h"
 
 namespace lockstep::test {
 
@@ -36,15 +33,13 @@ std::string error_or(const std::string& none, const Action& action) {
 
 /// Expects that each of the parts is somewhere in the text.
 inline void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) {
+  for (const std::string& part : parts)
     EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in: " << text;
-  }
 }
 
 inline void expect_no_parts(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) {
+  for (const std::string& part : parts)
     EXPECT_EQ(text.find(part), std::string::npos) << "'" << part << "' in: " << text;
-  }
 }
 
 }  // namespace lockstep::test

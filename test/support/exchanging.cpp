@@ -1,12 +1,5 @@
 #include "support/exchanging.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <thread>
-
 #include "lockstep/math/fixed_tree.h"
 
 namespace lockstep::test {
@@ -37,9 +30,8 @@ Scalar gradient(Index replica, Index step, Index i) {
   constexpr Index kSines = 4093;
   static const std::vector<Scalar> kTable = [] {
     std::vector<Scalar> table;
-    for (Index at = 0; at < kSines; ++at) {
+    for (Index at = 0; at < kSines; ++at)
       table.push_back(static_cast<Scalar>(std::sin(0.37 * static_cast<double>(at))));
-    }
     return table;
   }();
   return at(kTable, (replica * 131 + step * 17 + i) % kSines);

@@ -1,13 +1,9 @@
 // Exchanges of made-up gradients, step after step, with what their sums should be.
 #pragma once
 
-#include <deque>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -1,10 +1,9 @@
 // A model with random weights and running moments, and what else an export wants.
 #pragma once
 
-#include <string>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/train/storage/exporter.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -1,22 +1,15 @@
 #include "support/faulty_communicator.h"
 
-#include <fmt/format.h>
-
-#include <chrono>
-#include <thread>
-
 #include "lockstep/base/errors.h"
 
 namespace lockstep::test {
 
 void FaultyCommunicator::count_call() {
   const Index call = count_.calls++;
-  if (fault_.delayed > 0 && (call + rank_) % fault_.delayed == 0) {
+  if (fault_.delayed > 0 && (call + rank_) % fault_.delayed == 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  if (fault_.kind == Fault::Kind::kFail && fault_.rank == rank_ && fault_.call == call) {
+  if (fault_.kind == Fault::Kind::kFail && fault_.rank == rank_ && fault_.call == call)
     throw CommError(fmt::format("call {} of rank {} fails on purpose", call, rank_));
-  }
 }
 
 std::unique_ptr<Communicator> FaultyCommunicator::part(std::unique_ptr<Communicator> inner) {

@@ -2,10 +2,8 @@
 // late, always in the same place. Over ranks as threads.
 #pragma once
 
-#include <memory>
-#include <utility>
-
 #include "lockstep/comm/checked_communicator.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

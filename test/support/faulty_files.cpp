@@ -40,9 +40,8 @@ constexpr useconds_t kWaitMicroseconds = 30'000;
 std::string setting(std::string_view all, std::string_view name) {
   while (!all.empty()) {
     const std::string_view one = all.substr(0, all.find(';'));
-    if (one.starts_with(name) && one.substr(name.size()).starts_with('=')) {
+    if (one.starts_with(name) && one.substr(name.size()).starts_with('='))
       return std::string(one.substr(name.size() + 1));
-    }
     all.remove_prefix(std::min(all.size(), one.size() + 1));
   }
   return "";
@@ -105,9 +104,8 @@ std::string_view effect_on(std::string_view kind, const std::string& path) {
   if (all.in.empty() || !path.starts_with(all.in)) return "";
   const int before = errno;
   std::string_view effect;
-  if (all.from > 0 && (all.calls.empty() || all.calls.find(std::string(kind) + ",") != std::string::npos)) {
+  if (all.from > 0 && (all.calls.empty() || all.calls.find(std::string(kind) + ",") != std::string::npos))
     effect = all.effect(++calls_so_far);
-  }
   write_down(kind, path, effect);
   if (effect == "die" && kind != "write") ::kill(::getpid(), SIGKILL);
   while (effect == "hang") ::pause();

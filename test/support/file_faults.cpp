@@ -1,12 +1,5 @@
 #include "support/file_faults.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-
 #include "support/running_job.h"
 
 namespace lockstep::test {

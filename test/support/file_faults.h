@@ -2,9 +2,7 @@
 // the C library counts its calls in one place and lets some of them fail.
 #pragma once
 
-#include <string>
-#include <vector>
-
+#include "support/common.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 

@@ -1,11 +1,5 @@
 #include "support/file_recording.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <sstream>
-
 #include "lockstep/base/file.h"
 #include "support/temporary_directory.h"
 

@@ -3,11 +3,7 @@
 // writes them down.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
-
+#include "support/common.h"
 #include "support/trainer_process.h"
 
 namespace lockstep::test {

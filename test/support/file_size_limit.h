@@ -1,10 +1,11 @@
 // A disk that is full for this process: no file can be made longer than so many bytes.
 #pragma once
 
+#include "support/common.h"
+
 #include <sys/resource.h>
 
 #include <csignal>
-#include <stdexcept>
 
 namespace lockstep::test {
 

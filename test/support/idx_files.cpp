@@ -2,11 +2,6 @@
 
 #include <zlib.h>
 
-#include <bit>
-#include <fstream>
-#include <random>
-#include <stdexcept>
-
 namespace lockstep::test {
 namespace {
 

@@ -1,12 +1,9 @@
 // Writes IDX files, good ones and, byte by byte, bad ones.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/types.h"
 #include "lockstep/math/shape.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -1,13 +1,6 @@
 #include "support/kernel_operands.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <barrier>
-#include <cmath>
-#include <filesystem>
-#include <iterator>
-#include <thread>
 
 namespace lockstep::test {
 namespace {
@@ -36,9 +29,8 @@ void Sums::add(Index i, double term) {
 void Sums::expect_near(std::span<const Scalar> found) const {
   constexpr double kRounding = 2e-6;
   ASSERT_EQ(found.size(), sums_.size());
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
+  for (std::size_t i = 0; i < sums_.size(); ++i)
     ASSERT_NEAR(found[i], sums_[i], kRounding * magnitudes_[i]) << "at " << i << " of " << sums_.size();
-  }
 }
 
 Bits bits(std::span<const Scalar> values) {

@@ -2,15 +2,10 @@
 // the same bits on any thread, no threads of its own.
 #pragma once
 
-#include <bit>
-#include <cstdint>
-#include <functional>
-#include <random>
-#include <span>
-#include <vector>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/math/convolution.h"
+#include "lockstep/math/matrix.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -1,11 +1,8 @@
 // Short ways to open, load and gather a data set in tests.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <vector>
-
 #include "lockstep/data/load_records.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -1,15 +1,4 @@
 // The main of every test program.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <numeric>
-#include <random>
-#include <string>
-#include <string_view>
-
 #include "lockstep/comm/session.h"
 #include "lockstep/math/kernels.h"
 #include "support/ranks.h"

@@ -1,11 +1,9 @@
 // Whether the text of a note on the data says its figures.
 #pragma once
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include "lockstep/base/text.h"
 #include "lockstep/data/record_source.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -2,15 +2,9 @@
 // each chunk was read.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <vector>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/data/record_source.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 
@@ -91,9 +85,8 @@ class NumberedSource final : public ComputedSource {
 /// So many records in chunks of `size`.
 inline std::vector<Chunk> chunks_of(Index rows, Index size, bool follow_on = false) {
   std::vector<Chunk> chunks;
-  for (Index begin = 0; begin < rows; begin += size) {
+  for (Index begin = 0; begin < rows; begin += size)
     chunks.push_back({{begin, std::min(begin + size, rows)}, follow_on && begin > 0});
-  }
   return chunks;
 }
 

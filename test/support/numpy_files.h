@@ -1,15 +1,10 @@
-// Writes numpy's array files, good ones and bad ones.
+// Writes numpy's array files, good ones and bad ones, and reads the numbers of one.
 #pragma once
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <zip.h>
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "lockstep/base/types.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 
@@ -35,6 +30,15 @@ inline std::string npy_content(const std::string& type, const std::vector<Index>
                                fmt::join(sizes, ", ")),
                    version) +
          bytes;
+}
+
+/// The numbers of an array file of float32, format 1.0.
+inline std::vector<float> floats_in_npy(const std::string& file) {
+  const auto header = static_cast<std::size_t>(static_cast<unsigned char>(file[8]) +
+                                               256 * static_cast<unsigned char>(file[9]));
+  std::vector<float> numbers((file.size() - 10 - header) / sizeof(float));
+  std::memcpy(numbers.data(), file.data() + 10 + header, numbers.size() * sizeof(float));
+  return numbers;
 }
 
 /// An archive of arrays (name and content), as numpy.savez or savez_compressed writes it.

@@ -1,11 +1,5 @@
 #include "support/one_step.h"
 
-#include <algorithm>
-#include <limits>
-#include <numeric>
-#include <stdexcept>
-#include <utility>
-
 #include "lockstep/base/random.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "support/thread_ranks.h"

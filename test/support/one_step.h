@@ -2,17 +2,12 @@
 // all ranks, for comparisons between one replica and many.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/options.h"
 #include "lockstep/nn/params.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

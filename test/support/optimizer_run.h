@@ -1,12 +1,9 @@
 // Weights, gradient and slots of one tensor under an optimizer.
 #pragma once
 
-#include <cmath>
-#include <memory>
-#include <vector>
-
 #include "lockstep/base/types.h"
 #include "lockstep/optim/optimizer.h"
+#include "support/common.h"
 #include "support/squares.h"
 
 namespace lockstep::test {
@@ -48,9 +45,8 @@ struct OptimizerRun {
   void apply_direction(const StepInfo& info) {
     if (!optimizer->uses_trust_ratio()) return;
     const double ratio = std::sqrt(sum_of_squares(weights) / sum_of_squares(gradient));
-    for (std::size_t i = 0; i < weights.size(); ++i) {
+    for (std::size_t i = 0; i < weights.size(); ++i)
       weights[i] -= static_cast<Scalar>(info.lr * ratio) * gradient[i];
-    }
   }
 
   void step(const StepInfo& info) {

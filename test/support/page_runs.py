@@ -39,7 +39,7 @@ def write_tables(directory):
 
 
 class PageRuns:
-    """Runs in a directory, of which pages are made. `launcher`: mpiexec and its flags; without it there is no run of three ranks."""
+    """Runs in a directory, of which pages are made. `launcher`: mpiexec and its flags, or nothing for one rank."""
 
     def __init__(self, directory, trainer, launcher):
         self.directory, self.trainer, self.launcher = pathlib.Path(directory), trainer, launcher
@@ -52,8 +52,9 @@ class PageRuns:
 
     def train(self, name, *flags, command=(), **how):
         (self.directory / "empty.toml").touch()
-        self.call(*command, "--config", self.directory / "empty.toml", "--run.dir", self.directory / "runs" / name, "--run.log_every", "2",
-                  "--train.replicas", "2", "--train.global_batch", "16", "--data.validation_share", "0.3", *flags, **how)
+        self.call(*command, "--config", self.directory / "empty.toml", "--run.dir", self.directory / "runs" / name,
+                  "--run.log_every", "2", "--train.replicas", "2", "--train.global_batch", "16",
+                  "--data.validation_share", "0.3", *flags, **how)
 
     def damage(self, name):
         """A copy of a run whose files end too early, or hold something else."""
@@ -77,22 +78,26 @@ class PageRuns:
         write_tables(self.directory)
         images = ["--data.train", self.directory / "images.idx", "--data.train_labels", self.directory / "labels.idx",
                   "--model.layers", "dense(3)", "--train.loss", "softmax_cross_entropy"]
-        yes = ["--data.train", self.directory / "yes.csv", "--data.label", "y", "--model.layers", "dense(4) relu dense(1)",
+        yes = ["--data.train", self.directory / "yes.csv", "--data.label", "y", "--model.layers",
+               "dense(4) relu dense(1)",
                "--train.loss", "binary_cross_entropy", "--train.epochs", "5"]
         self.train("images", *images, "--train.epochs", "4", "--train.lr", "0.05")
         self.train("yes", *yes, "--train.lr", "0.05")
         self.call("importance", "--model", self.directory / "runs/yes")
-        self.train("price", "--data.train", self.directory / "price.csv", "--data.label", "price", "--data.columns", "price:standard",
-                   "--model.layers", "dense(8) relu dense(1)", "--train.loss", "mean_squared_error", "--train.epochs", "5", "--train.lr", "0.05")
+        self.train("price", "--data.train", self.directory / "price.csv", "--data.label", "price",
+                   "--data.columns", "price:standard", "--model.layers", "dense(8) relu dense(1)",
+                   "--train.loss", "mean_squared_error", "--train.epochs", "5", "--train.lr", "0.05")
         self.train("killed", *yes, "--debug.fail_rank", "0", "--debug.fail_step", "50", fails=True)
         self.train("nan", *yes, "--debug.nan_replica", "1", "--debug.nan_step", "40", fails=True)
         self.train("sweep", *yes, "--grid", "train.lr=0.01,0.1,0.5", command=["sweep"])
         if self.launcher:
-            self.train("async", *yes, "--distribute.strategy", "parameter_server", "--distribute.mode", "async", ranks=3)
+            self.train("async", *yes, "--distribute.strategy", "parameter_server", "--distribute.mode",
+                       "async", ranks=3)
         self.damage("images")
         self.lengthen("images")
         pages = {run.name: [run] for run in sorted((self.directory / "runs").iterdir())}
         pages |= {"million": [self.directory / "million"], "several": [self.directory / "runs"]}
         for name, runs in pages.items():
-            self.call("report", *runs, "--output", self.directory / f"{name}.html", "--json", self.directory / f"{name}.json")
+            self.call("report", *runs, "--output", self.directory / f"{name}.html", "--json",
+                      self.directory / f"{name}.json")
         return {name: self.directory / f"{name}.html" for name in pages}

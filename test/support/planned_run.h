@@ -1,13 +1,9 @@
 // What a plan of a run is made from: a model of 100 features, and a data set that is not there.
 #pragma once
 
-#include <memory>
-#include <numeric>
-#include <string>
-#include <vector>
-
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/train/plan/run_plan.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

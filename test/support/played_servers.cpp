@@ -1,14 +1,5 @@
 #include "support/played_servers.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <iterator>
-#include <sstream>
-
 #include "lockstep/base/catalog.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
@@ -32,9 +23,8 @@ void write_recordings(const ServersPlay& play, const TemporaryDirectory& directo
 
 Layout layout_for(std::size_t servers) {
   Layout layout;
-  for (std::size_t i = 0; i < servers; ++i) {
+  for (std::size_t i = 0; i < servers; ++i)
     append(layout, {.name = fmt::format("{}.weight", i), .shape = {{kPlayedSlice}}, .range = {}});
-  }
   return layout;
 }
 

@@ -2,10 +2,8 @@
 // gradients so simple that the weights can be computed by hand: all weights of a server are the same number.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "lockstep/distributed/strategies/asynchronous.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

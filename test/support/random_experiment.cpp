@@ -1,14 +1,9 @@
 #include "support/random_experiment.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/catalog.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/optim/optimizer.h"
-#include "support/random_model.h"
+#include "support/random_data.h"
 
 namespace lockstep::test {
 namespace {
@@ -105,9 +100,8 @@ void RandomExperiment::draw_files(Dice& dice, const std::string& directory) {
     evaluated_ = true;
   }
   if (data_.format == "raw") set("data.raw_layout", raw_layout(data_));
-  if (data_.format == "libsvm" && data_.task == Task::kClasses) {
+  if (data_.format == "libsvm" && data_.task == Task::kClasses)
     set_plain("data.columns", "[\"label: categorical\"]");
-  }
   if (data_.format != "csv") return;
   set_plain("data.label", "[\"y\"]");
   if (dice.chance(0.3)) set("data.weight", "share");
@@ -130,9 +124,8 @@ void RandomExperiment::draw_order(Dice& dice) {
   } else if (dice.chance(0.2)) {
     set("data.shard_order", stream ? "contiguous" : dice.one_of({"contiguous", "strided"}));
   }
-  if (data_.features.dims.size() == 3 && dice.chance(0.4)) {
+  if (data_.features.dims.size() == 3 && dice.chance(0.4))
     set("data.augment", dice.one_of({"flip", "crop(1)", "crop(2) flip cutout(2)"}));
-  }
   if (dice.chance(0.3)) set_number("data.mean", dice.real(-1, 1));
   if (dice.chance(0.3)) set_number("data.std", dice.real(0.5, 2));
 }
@@ -147,12 +140,9 @@ void RandomExperiment::draw_model(Dice& dice) {
     spaces_between_layers_ += c == ' ' && depth == 0 ? 1 : 0;
   }
   const bool normalises = layers.find("batch_norm") != std::string::npos;
-  if (normalises && (meet || dice.chance(0.1))) {
+  if (normalises && (meet || dice.chance(0.1)))
     set("model.batch_norm", dice.one_of({"local", "averaged", "sync", "group(2)", "group(3)"}));
-  }
-  if (normalises && dice.chance(0.2)) {
-    set_number("eval.precise_bn", static_cast<double>(dice.whole(1, 20)));
-  }
+  if (normalises && dice.chance(0.2)) set_number("eval.precise_bn", static_cast<double>(dice.whole(1, 20)));
   if (dice.chance(0.3)) set("model.init", dice.one_of({"he", "xavier", "normal"}));
   switch (data_.task) {
     case Task::kClasses:
@@ -179,9 +169,8 @@ void RandomExperiment::draw_optimizer(Dice& dice) {
     set_number("train.momentum", dice.real(0.1, 0.95));
     if (contains(reads, "train.nesterov") && dice.chance(0.3)) set_plain("train.nesterov", "true");
   }
-  if (contains(reads, "train.weight_decay") && dice.chance(0.4)) {
+  if (contains(reads, "train.weight_decay") && dice.chance(0.4))
     set_number("train.weight_decay", dice.real(0, 0.1));
-  }
   if (dice.chance(0.4)) set_number("train.clip_norm", dice.real(0.1, 5));
   if (dice.chance(0.2)) set_number("train.clip_value", dice.real(0.001, 0.1));
   if (dice.chance(0.2)) set_plain("train.lr_multiplier", R"(["*.weight: 0.5", "*.bias: 2"])");
@@ -194,14 +183,12 @@ void RandomExperiment::draw_schedule(Dice& dice) {
   if (validated_) names.emplace_back("plateau");
   const std::string schedule = dice.one_of(names);
   set("train.schedule", schedule);
-  if (schedule == "step" || schedule == "exponential") {
+  if (schedule == "step" || schedule == "exponential")
     set("train.decay_every", fmt::format("{} steps", dice.whole(1, 10)));
-  }
   if (schedule == "milestones") set_plain("train.milestones", R"(["4 steps", "1 epoch"])");
   if (schedule == "plateau") set("train.plateau_patience", fmt::format("{} evaluations", dice.whole(1, 2)));
-  if (dice.chance(0.3) && schedule != "one_cycle") {
+  if (dice.chance(0.3) && schedule != "one_cycle")
     set("train.warmup", fmt::format("{} samples", dice.whole(1, 200)));
-  }
   if (dice.chance(0.2)) set("train.lr_scaling", dice.one_of({"linear", "sqrt"}));
 }
 
@@ -296,6 +283,55 @@ void RandomExperiment::draw_contradiction(Dice& dice) {
                                           "eval.metrics = [\"auc\"]",
                                           "train.layers = 3"};
   lines_.push_back(dice.one_of(settings));
+}
+
+std::vector<Index> RandomExperiment::workers() const {
+  std::vector<Index> counts;
+  for (const Index count : {1, 2, 3}) {
+    const bool even = replicas_ % count == 0;
+    if (count <= replicas_ && (even || kind_ != Kind::kAlone)) counts.push_back(count);
+  }
+  if (kind_ == Kind::kAlone && !in_steps_) return {counts.back()};
+  return counts;
+}
+
+RandomExperiment::Way RandomExperiment::draw_way(Dice& dice, Index workers) const {
+  Way way{.workers = workers, .servers = 0, .flags = ""};
+  // Two ranks may have a half of the model each, if it has so many layers that it can be cut.
+  constexpr Index kEnough = 2;
+  const bool meet = kind_ == Kind::kOrdered || kind_ == Kind::kNative;
+  const bool stages =
+      meet && !lossy_ && workers == 2 && spaces_between_layers_ >= kEnough && dice.chance(0.4);
+  const Index max_threads = stages ? 1 : replicas_ / workers;
+  bool one_node = false;
+  way.flags =
+      fmt::format("--train.threads {} --comm.verify_every {}", dice.whole(1, std::min<Index>(3, max_threads)),
+                  dice.one_of({"0", "1", "3", "1000"}));
+  if (dice.chance(0.6)) way.flags += fmt::format(" --data.prefetch {}", dice.one_of({"0", "1", "5"}));
+  if (kind_ == Kind::kAlone) way.servers = dice.whole(1, 2);
+  if (stages) way.flags += " --distribute.stages 2 --distribute.schedule gpipe";
+  if (meet) {
+    std::vector<std::string> names{"auto"};
+    for (const StrategyEntry& entry : strategy_catalog()) {
+      if (entry.promises.same_bits && !(stages && entry.has_servers)) names.push_back(entry.name);
+    }
+    const std::string name = dice.one_of(names);
+    way.flags += " --distribute.strategy " + name;
+    if (name != "auto" && strategy_entry(name).has_servers) way.servers = dice.whole(1, 2);
+    if (name == "allreduce" && !lossy_) {
+      std::vector<std::string> algorithms{"auto", "mpi", "shared", "hierarchical"};
+      if (kind_ == Kind::kNative) algorithms.insert(algorithms.end(), {"ring", "rabenseifner"});
+      const std::string algorithm = dice.one_of(algorithms);
+      one_node = algorithm == "shared" || algorithm == "hierarchical";
+      way.flags += " --distribute.algorithm " + algorithm;
+      if (algorithm == "auto" && dice.chance(0.8)) way.flags += " --distribute.calibrate false";
+    }
+    if (dice.chance(0.5)) way.flags += " --distribute.bucket_kib 1";
+  }
+  if (way.servers > 0) way.flags += fmt::format(" --distribute.servers {}", way.servers);
+  if (!one_node && dice.chance(0.25))
+    way.flags += fmt::format(" --debug.ranks_per_node {}", dice.whole(1, 2));
+  return way;
 }
 
 }  // namespace lockstep::test

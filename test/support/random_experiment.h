@@ -1,10 +1,6 @@
 // A random experiment on little data: what decides its numbers, and ways to run it that must not matter.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "support/dice.h"
 #include "support/random_data.h"
 
 namespace lockstep::test {

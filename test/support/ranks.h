@@ -2,10 +2,8 @@
 // mpiexec (with --mpi), on the ranks that there are.
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "lockstep/comm/communicator.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

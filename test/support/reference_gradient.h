@@ -1,10 +1,8 @@
 // The start and the gradient of the optimizers' references, as in regression/make_torch_references.py.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "lockstep/base/types.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

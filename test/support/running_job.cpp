@@ -1,21 +1,9 @@
 #include "support/running_job.h"
 
-#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <optional>
-#include <sstream>
-#include <stdexcept>
-#include <thread>
 
 #include "support/trainer_process.h"
 

@@ -4,11 +4,8 @@
 
 #include <sys/types.h>
 
-#include <set>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/timer.h"
+#include "support/common.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::test {

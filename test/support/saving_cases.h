@@ -1,14 +1,10 @@
-// Small runs of each strategy that promises exact resume, which save themselves.
+// Small runs of each strategy that promises exact resume, which save themselves; and two that must have the
+// same bits.
 #pragma once
-
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
+#include "support/common.h"
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"
 
@@ -33,11 +29,10 @@ class SharedDirectory {
 };
 
 inline Config saving_config(const std::string& directory, const char* every) {
-  Config config = tiny_config();
-  config.model.layers = "dense(9) batch_norm relu dropout(0.1) dense(7) tanh dense(3)";
+  Config config = tiny_config(
+      "model.layers=dense(9) batch_norm relu dropout(0.1) dense(7) tanh dense(3); checkpoint.keep=100");
   config.checkpoint.dir = directory;
   config.checkpoint.every = every;
-  config.checkpoint.keep = 100;
   return config;
 }
 
@@ -49,37 +44,40 @@ struct SavingCase {
 inline const std::vector<SavingCase>& saving_cases() {
   static const std::vector<SavingCase> kCases{
       {"allreduce", [](Config&) {}},
-      {"adam, clipped", [](Config& c) { c.optimizer.optimizer = "adam", c.optimizer.clip_norm = 0.5; }},
-      {"zero1", [](Config& c) { c.distribute.strategy = "zero1", c.optimizer.optimizer = "adam"; }},
-      {"adafactor", [](Config& c) { c.optimizer.optimizer = "adafactor"; }},
-      {"zero1 with muon",
-       [](Config& c) {
-         c.distribute.strategy = "zero1";
-         c.distribute.bucket_kib = 0;
-         c.optimizer.optimizer = "muon";
-       }},
-      {"central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; }},
-      {"nodes", [](Config& c) { c.distribute.strategy = "central_storage", c.debug.ranks_per_node = 2; }},
-      {"full mode", [](Config& c) { c.data.mode = DataMode::kFull; }},
-      {"moments of all", [](Config& c) { c.model.batch_norm = "averaged"; }},
-      {"an exponential average", [](Config& c) { c.distribute.strategy = "zero1", c.train.ema = 0.8; }},
-      {"one with moments measured anew",
-       [](Config& c) { c.train.ema = 0.8, c.eval.precise_bn = 3, c.eval.every = "5 steps"; }},
-      {"a uniform average", [](Config& c) { c.train.swa_from = "1 epoch"; }},
-      {"audited", [](Config& c) { c.data.audit = true; }},
-      {"local_sgd", [](Config& c) { c.distribute.strategy = "local_sgd", c.distribute.average_every = 3; }},
-      {"local_sgd with blocks", [](Config& c) {
-         c.distribute.strategy = "local_sgd";
-         c.distribute.average_every = 3;
-         c.distribute.local_after = "5 steps";
-         c.distribute.block_momentum = 0.5;
-         c.optimizer.optimizer = "adam";
-       }}};
+      {"adam, clipped", keys("train.optimizer=adam; train.clip_norm=0.5")},
+      {"zero1", keys("distribute.strategy=zero1; train.optimizer=adam")},
+      {"adafactor", keys("train.optimizer=adafactor")},
+      {"zero1 with muon", keys("distribute.strategy=zero1; distribute.bucket_kib=0; train.optimizer=muon")},
+      {"central_storage", keys("distribute.strategy=central_storage")},
+      {"nodes", keys("distribute.strategy=central_storage; debug.ranks_per_node=2")},
+      {"full mode", keys("data.mode=full")},
+      {"moments of all", keys("model.batch_norm=averaged")},
+      {"an exponential average", keys("distribute.strategy=zero1; train.ema=0.8")},
+      {"one with moments measured anew", keys("train.ema=0.8; eval.precise_bn=3; eval.every=5 steps")},
+      {"a uniform average", keys("train.swa_from=1 epoch")},
+      {"audited", keys("data.audit=true")},
+      {"local_sgd", keys("distribute.strategy=local_sgd; distribute.average_every=3")},
+      {"local_sgd with blocks",
+       keys("distribute.strategy=local_sgd; distribute.average_every=3; distribute.local_after=5 steps; "
+            "distribute.block_momentum=0.5; train.optimizer=adam")}};
   return kCases;
 }
 
 inline std::string step_in(const std::string& directory, Index step) {
   return CheckpointDirectory(directory).finished(step).string();
+}
+
+/// Weights, running moments, losses and evaluations, on the rank that has them.
+inline void expect_same_bits(const TinyResult& found, const TinyResult& expected, Communicator& comm) {
+  if (comm.rank() != 0) return;
+  EXPECT_TRUE(found.weights == expected.weights);
+  EXPECT_TRUE(found.state == expected.state);
+  EXPECT_TRUE(found.losses == expected.losses);
+  ASSERT_EQ(found.evaluations.size(), expected.evaluations.size());
+  for (std::size_t i = 0; i < found.evaluations.size(); ++i) {
+    EXPECT_EQ(found.evaluations[i].loss, expected.evaluations[i].loss);
+    EXPECT_EQ(found.evaluations[i].confusion, expected.evaluations[i].confusion);
+  }
 }
 
 }  // namespace lockstep::test

@@ -1,9 +1,8 @@
 // The seed of random tests: printed at the start of each program, set with --seed=N to repeat a failure.
 #pragma once
 
-#include <vector>
-
 #include "lockstep/base/random.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

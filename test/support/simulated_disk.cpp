@@ -1,10 +1,5 @@
 #include "support/simulated_disk.h"
 
-#include <algorithm>
-#include <fstream>
-#include <stdexcept>
-#include <utility>
-
 #include "lockstep/base/file.h"
 
 namespace lockstep::test {
@@ -46,9 +41,8 @@ FileTree subtree(const FileTree& tree, const std::string& directory) {
 }
 
 SimulatedDisk::SimulatedDisk(const FileTree& tree) : inodes_{{.is_directory = true}} {
-  for (const auto& [path, bytes] : tree) {
+  for (const auto& [path, bytes] : tree)
     add(path, {.is_directory = !bytes, .bytes = bytes.value_or(""), .synced_bytes = bytes.value_or("")});
-  }
   for (Inode& inode : inodes_) {
     inode.synced_names = inode.names;
     inode.name_changes.clear();
@@ -140,9 +134,8 @@ std::string SimulatedDisk::surviving_bytes(const Inode& file, Unsynced kind, Dic
   for (const Change& whole : file.changes) {
     Change some = whole;
     if (dice.chance(0.3)) continue;
-    if (some.bytes && dice.chance(0.3)) {
+    if (some.bytes && dice.chance(0.3))
       some.bytes->resize(static_cast<std::size_t>(dice.whole(0, std::ssize(*some.bytes))));
-    }
     change(bytes, some);
   }
   return bytes;
@@ -151,9 +144,8 @@ std::string SimulatedDisk::surviving_bytes(const Inode& file, Unsynced kind, Dic
 SimulatedDisk::Names SimulatedDisk::surviving_names(const Inode& directory, Unsynced kind, Dice& dice) {
   if (kind == Unsynced::kKept) return directory.names;
   Names names = directory.synced_names;
-  if (kind == Unsynced::kLast && !directory.name_changes.empty()) {
+  if (kind == Unsynced::kLast && !directory.name_changes.empty())
     change(names, directory.name_changes.back());
-  }
   if (kind != Unsynced::kSome) return names;
   for (const NameChange& one : directory.name_changes) {
     if (dice.chance(0.5)) change(names, one);
@@ -164,12 +156,10 @@ SimulatedDisk::Names SimulatedDisk::surviving_names(const Inode& directory, Unsy
 void SimulatedDisk::add_to(FileTree& tree, const std::string& path, std::size_t number, const CrashKind& kind,
                            Dice& dice) const {
   const Inode& inode = inodes_[number];
-  if (number != 0) {
+  if (number != 0)
     tree[path] = inode.is_directory ? std::nullopt : std::optional(surviving_bytes(inode, kind.bytes, dice));
-  }
-  for (const auto& [name, child] : surviving_names(inode, kind.names, dice)) {
+  for (const auto& [name, child] : surviving_names(inode, kind.names, dice))
     add_to(tree, number == 0 ? name : path + "/" + name, child, kind, dice);
-  }
 }
 
 FileTree SimulatedDisk::after_crash(const CrashKind& kind, Dice& dice) const {

@@ -8,15 +8,8 @@
 // last sync may survive in any order. A rename is done or not, never half.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "support/dice.h"
 #include "support/file_recording.h"
+#include "support/random_data.h"
 
 namespace lockstep::test {
 

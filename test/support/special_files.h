@@ -1,14 +1,12 @@
 // Devices and FIFOs in a test's own directory: the machine's own ones are never touched.
 #pragma once
 
+#include "support/common.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include <filesystem>
-#include <stdexcept>
-#include <string>
 
 namespace lockstep::test {
 

@@ -1,9 +1,8 @@
 // The sum of squares, in double, first value first.
 #pragma once
 
-#include <span>
-
 #include "lockstep/base/types.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

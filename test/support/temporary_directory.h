@@ -1,10 +1,7 @@
 // A new empty directory that is removed, with all in it, at the end of a test.
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
-#include <string>
+#include "support/common.h"
 
 namespace lockstep::test {
 

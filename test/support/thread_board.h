@@ -6,19 +6,13 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <tuple>
-#include <utility>
-#include <vector>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/types.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/data/peer_group.h"
+#include "support/common.h"
 
 namespace lockstep {
 
@@ -139,6 +133,22 @@ class Board {
   std::map<Path, std::int64_t> expected_;
   std::map<std::pair<Path, std::int64_t>, Bytes> messages_;
   std::map<std::pair<std::int64_t, Index>, Joint> joints_;
+};
+
+// The parts of all ranks; it lives until the last of their windows is gone.
+using WindowMemory = std::vector<AlignedBuffer<std::byte>>;
+
+class ThreadWindow final : public SharedWindow {
+ public:
+  ThreadWindow(Communicator& comm, std::shared_ptr<WindowMemory> memory)
+      : comm_(comm), memory_(std::move(memory)) {}
+
+  std::span<std::byte> part(int rank) override { return (*memory_)[static_cast<std::size_t>(rank)].span(); }
+  void fence() override { comm_.barrier(); }
+
+ private:
+  Communicator& comm_;
+  std::shared_ptr<WindowMemory> memory_;
 };
 
 }  // namespace lockstep

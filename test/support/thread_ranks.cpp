@@ -1,24 +1,10 @@
 #include "support/thread_ranks.h"
 
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <compare>
-#include <cstring>
-#include <exception>
-#include <functional>
-#include <memory>
-#include <new>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "support/thread_board.h"
-#include "support/thread_window.h"
 
 namespace lockstep {
 namespace {

@@ -2,9 +2,8 @@
 // `comm`.
 #pragma once
 
-#include <functional>
-
 #include "lockstep/comm/communicator.h"
+#include "support/common.h"
 
 namespace lockstep {
 

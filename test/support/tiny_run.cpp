@@ -1,18 +1,11 @@
 #include "support/tiny_run.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstring>
-#include <optional>
-#include <span>
-#include <thread>
-#include <utility>
-
+#include "app/setup/catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
+#include "lockstep/data/record_source.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/update.h"
@@ -21,11 +14,47 @@
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/staged_model.h"
+#include "support/case_files.h"
 #include "support/thread_ranks.h"
-#include "support/weighted_source.h"
 
 namespace lockstep::test {
 namespace {
+
+// The weight of a sample by its id: "ones"; "some" (0 to 1.5); "few" (most are 0); "none" (all are 0).
+Scalar weight_of(const std::string& kind, Index id) {
+  if (kind == "ones") return 1;
+  if (kind == "some") return static_cast<Scalar>(id * 5 % 7) / 4;
+  if (kind == "few") return id % 29 == 0 ? 2.5F : 0.F;
+  return 0;
+}
+
+class WeightedSource final : public RecordSource {
+ public:
+  // `plain`: its records are computed from their ids, and have one target.
+  WeightedSource(std::unique_ptr<RecordSource> plain, std::string kind)
+      : plain_(std::move(plain)), kind_(std::move(kind)), info_(plain_->info()) {
+    info_.weighted = true;
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return plain_->chunks(); }
+  std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override { return plain_->reader(rule); }
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+              Matrix& labels) const override {
+    std::vector<Scalar> targets(ids.size());
+    Matrix column(targets.data(), std::ssize(ids), 1);
+    plain_->unpack(ids, records, x, column);
+    for (std::size_t row = 0; row < ids.size(); ++row) {
+      labels(static_cast<Index>(row), 0) = targets[row];
+      labels(static_cast<Index>(row), 1) = weight_of(kind_, ids[row]);
+    }
+  }
+
+ private:
+  std::unique_ptr<RecordSource> plain_;
+  std::string kind_;
+  DatasetInfo info_;
+};
 
 constexpr auto kWriteTime = std::chrono::milliseconds(50);
 
@@ -73,24 +102,30 @@ AlignedBuffer<Scalar> whole_model(const StagedModel& staged, const Model& whole)
 
 }  // namespace
 
-Config tiny_config() {
+void set_keys(Config& config, const std::string& settings) {
+  if (settings.empty()) return;
+  for (const std::string& setting : split_text(settings, "; ")) {
+    const std::size_t equals = setting.find('=');
+    const Option* option = find_option(known_options(), setting.substr(0, equals));
+    if (option == nullptr) throw std::invalid_argument("no setting: " + setting);
+    option->assign(config, setting.substr(equals + 1));
+  }
+}
+
+std::function<void(Config&)> keys(const std::string& settings) {
+  return [settings](Config& config) { set_keys(config, settings); };
+}
+
+Config tiny_config(const std::string& settings) {
   Config config;
-  config.data.format = "synthetic";
   config.data.synthetic = {
       .rows = 101, .validation_rows = 0, .test_rows = 53, .features = 12, .classes = 3, .noise = 1};
-  config.model.layers = "dense(9) relu dense(7) tanh dense(3)";
-  config.optimizer.momentum = 0.9;
-  config.schedule.lr = 0.05;
-  config.train.epochs = 3;
-  config.train.global_batch = 20;
-  config.train.replicas = 8;
-  config.eval.batch = 10;
-  config.eval.top_k = 2;
-  config.run.log_every = 4;
-  config.distribute.reduction = Reduction::kOrdered;
-  config.distribute.strategy = "allreduce";
-  config.distribute.calibrate = false;
-  config.checkpoint.wait = true;
+  set_keys(config,
+           "data.format=synthetic; model.layers=dense(9) relu dense(7) tanh dense(3); train.momentum=0.9; "
+           "train.lr=0.05; train.epochs=3; train.global_batch=20; train.replicas=8; eval.batch=10; "
+           "eval.top_k=2; run.log_every=4; distribute.reduction=ordered; distribute.strategy=allreduce; "
+           "distribute.calibrate=false; checkpoint.wait=true");
+  set_keys(config, settings);
   return config;
 }
 
@@ -106,9 +141,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   if (config.distribute.stages > 1) {
     const std::vector<Range> parts = divide_model(whole, config.distribute.stages, config.distribute.cut,
                                                   config.distribute.schedule.chunks);
-    for (const std::vector<Range>& chunks : chunks_of_stages(parts, config.distribute.stages)) {
+    for (const std::vector<Range>& chunks : chunks_of_stages(parts, config.distribute.stages))
       stages.push_back(std::make_unique<Model>(config.model, whole, std::span(chunks)));
-    }
   }
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   std::vector<Scalar> class_weights;
@@ -201,9 +235,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   Evaluation on_test(evaluation, *test, Split::kTest);
   const auto validation = format.open({config.data, Split::kValidation, seed, alone()});
   std::optional<Evaluation> on_validation;
-  if (config.data.synthetic.validation_rows > 0) {
+  if (config.data.synthetic.validation_rows > 0)
     on_validation.emplace(evaluation, *validation, Split::kValidation);
-  }
   std::unique_ptr<ProgressThread> progress;
   if (config.distribute.progress_thread && comm.takes_threads())
     progress = std::make_unique<ProgressThread>(comm);

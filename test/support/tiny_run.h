@@ -1,20 +1,22 @@
 // A whole training on little synthetic data, in process: what the executable does, without files and options.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/train/loop/trainer.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 
-/// Twelve features, three classes, 101 rows (so that nothing divides evenly), two hidden layers, a few steps.
-Config tiny_config();
+/// Sets keys as users know them: "train.epochs=2; train.tail=keep". Throws std::invalid_argument for others.
+void set_keys(Config& config, const std::string& settings);
+/// A function that does so.
+std::function<void(Config&)> keys(const std::string& settings);
+
+/// Twelve features, three classes, 101 rows (so that nothing divides evenly), two hidden layers, a few steps;
+/// and these settings.
+Config tiny_config(const std::string& settings = "");
 
 struct TinyResult {
   std::vector<Scalar> weights;  ///< the whole arena

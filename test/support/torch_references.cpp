@@ -1,8 +1,7 @@
 #include "torch_references.h"
 
-#include <cmath>
-
 #include "lockstep/base/file.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 namespace {

@@ -1,15 +1,9 @@
 // The numbers of PyTorch that regression/make_torch_references.py and make_torch_layers.py wrote.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 
@@ -21,9 +15,8 @@ nlohmann::json torch_references(const std::string& section,
 inline void expect_close(std::span<const Scalar> actual, const std::vector<double>& expected,
                          double absolute) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t i = 0; i < actual.size(); ++i) {
+  for (std::size_t i = 0; i < actual.size(); ++i)
     EXPECT_NEAR(actual[i], expected[i], 1e-5 * std::abs(expected[i]) + absolute) << "element " << i;
-  }
 }
 
 }  // namespace lockstep::test

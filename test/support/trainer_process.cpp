@@ -1,12 +1,8 @@
 #include "support/trainer_process.h"
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <regex>
-#include <stdexcept>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -41,9 +37,8 @@ std::string rank_words(int ranks, const std::string& arguments, const std::strin
 
 std::string mpiexec_of(const std::vector<std::string>& commands) {
   std::string choice;
-  for (std::size_t rank = 0; rank < commands.size(); ++rank) {
+  for (std::size_t rank = 0; rank < commands.size(); ++rank)
     choice += std::to_string(rank) + ") " + commands[rank] + ";; ";
-  }
   choice = "case ${OMPI_COMM_WORLD_RANK-$PMI_RANK} in " + choice + "esac";
   return mpiexec_words() + " -n " + std::to_string(commands.size()) + " sh -c '" +
          std::regex_replace(choice, std::regex("'"), R"('\'')") + "'";

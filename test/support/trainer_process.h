@@ -1,10 +1,10 @@
 // Runs the real executable, alone or under mpiexec, and says how it ended.
 #pragma once
 
+#include "support/common.h"
+
 #include <nlohmann/json_fwd.hpp>
 #include <source_location>
-#include <string>
-#include <vector>
 
 namespace lockstep::test {
 

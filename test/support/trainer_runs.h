@@ -1,23 +1,11 @@
 // What the tests of end_to_end have in common: they run the trainer, and look at its files and numbers.
 #pragma once
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "support/error_text.h"
+#include "support/small_experiment.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 

@@ -1,19 +1,11 @@
 #include "support/waiting_ranks.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <wordexp.h>
-
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <stdexcept>
-#include <vector>
 
 #include "lockstep/base/file.h"
 #include "support/temporary_directory.h"
@@ -41,9 +33,8 @@ int make_pipe(const std::string& path) {
 class WaitingRanks {
  public:
   explicit WaitingRanks(int ranks) : answers_(make_pipe(directory_ / "answers")) {
-    for (int rank = 0; rank < ranks; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank)
       commands_.push_back(make_pipe(directory_ / fmt::format("commands-{}", rank)));
-    }
     for (const char* name : {"output", "errors"}) write_file_atomically(directory_ / name, "");
     const std::string command = fmt::format("exec {} -n {} {} {} >{} 2>{} </dev/null", mpiexec_words(), ranks,
                                             LOCKSTEP_WAITING_TRAINER, directory_.path().string(),
@@ -68,9 +59,8 @@ class WaitingRanks {
   ProcessResult run(const std::string& words) {
     for (const char* name : {"output", "errors"}) std::filesystem::resize_file(directory_ / name, 0);
     for (const int descriptor : commands_) {
-      if (::write(descriptor, words.data(), words.size()) != std::ssize(words)) {
+      if (::write(descriptor, words.data(), words.size()) != std::ssize(words))
         throw std::runtime_error("cannot send a command to ranks that wait");
-      }
     }
     ProcessResult result;
     result.exit_code = wait_for_answers();

@@ -1,9 +1,6 @@
 // Ranks of a trainer under mpiexec that wait for commands: most of the time of a short run is its start.
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "support/trainer_process.h"
 
 namespace lockstep::test {
