@@ -555,5 +555,78 @@ def of_errors():
         """, table=PLAIN_TABLE, arrays=ARRAYS, images=IMAGES)
 
 
+def of_damage():
+    """What commands say of a run whose files are gone, cut off or not its own."""
+    damages = {
+        "gone": "rm $r/run.json",
+        "cut": "head -c 200 run/run.json > $r/run.json",
+        "metrics": "head -c 700 run/metrics.jsonl > $r/metrics.jsonl",
+        "words": "sed -i 's/\"loss\"/\"lost\"/' $r/metrics.jsonl",
+        "model": "rm $r/model.safetensors",
+        "short": "head -c 500 run/model.safetensors > $r/model.safetensors",
+        "schema": "rm $r/schema.json",
+        "columns": "sed -i 's/\"age\"/\"aged\"/' $r/schema.json",
+        "config": "sed -i 's/dense(12)/dense(7)/' $r/config.toml",
+        "state": "head -c 100 run/checkpoints/*28/state-00000.bin > $(echo $r/checkpoints/*28/state-00000.bin)",
+        "manifest": "rm $r/checkpoints/*/manifest.json",
+        "summary": "echo '{}' > $r/summary.json",
+    }
+    looks = ["status $r", "compare run $r", "eval --model $r", "predict --model $r --input data/new.csv --output -", "trace $r",
+             "report $r --output $r.html", "export --model $r --format npz --output $r.npz", "watch $r --once",
+             "--config run.toml --run.dir $r --train.epochs 5 --run.resume_allow train.epochs"]
+    commands = [f"r={name}; cp -r run $r; {damage}" for name, damage in damages.items()]
+    commands += [f"for r in {' '.join(damages)}; do trainer {look}; echo $?; done" for look in looks]
+    yield case("errors/runs", "\n".join(["trainer --config run.toml", *commands]), run=PLAIN_TABLE)
+    yield case("errors/keys", failing("""
+        trainer --config run.toml --data.validation 'share(1.5)'
+        trainer --config run.toml --data.validation 'group(none, 0.2)'
+        trainer --config run.toml --data.validation 'time(city, 0.2)'
+        trainer --config run.toml --data.columns 'none: standard'
+        trainer --config run.toml --data.numeric age,age
+        trainer --config run.toml --data.label kind,kind
+        trainer --config run.toml --data.label age --train.loss binary_cross_entropy
+        trainer --config run.toml --data.weight city
+        trainer --config run.toml --data.positive none --data.label income
+        trainer --config run.toml --train.quantiles 0.9,0.1 --train.loss quantile
+        trainer --config run.toml --train.class_weights 'none: 2'
+        trainer --config run.toml --train.lr_multiplier '9.*: 2'
+        trainer --config run.toml --train.steps 5
+        trainer --config run.toml --train.replicas 7 --train.global_batch 50
+        trainer --config run.toml --train.accumulate 50
+        trainer --config run.toml --train.schedule milestones
+        trainer --config run.toml --train.milestones '5 steps'
+        trainer --config run.toml --train.warmup '400 epochs'
+        trainer --config run.toml --model.layers 'dense(4) residual(dense(5)) dense(3)'
+        trainer --config run.toml --model.layers 'conv2d(3, 3) dense(3)'
+        trainer --config run.toml --model.layers 'dropout(1.5) dense(3)'
+        trainer --config run.toml --model.layers 'dense(3, ini=zero)'
+        trainer --config run.toml --model.layers 'dense(12) dense(3, tie=0)'
+        trainer --config run.toml --model.preset none
+        trainer --config run.toml --model.layers 'lstm(4) dense(3)'
+        trainer --config run.toml --distribute.stages 2
+        trainer --config run.toml --distribute.strategy local_sgd --distribute.local_after '2 apples'
+        trainer --config run.toml --eval.threshold 0.5
+        trainer --config run.toml --eval.top_k 9
+        trainer --config run.toml --checkpoint.every '3 steps' --checkpoint.keep -1
+        trainer --config run.toml --run.resume nowhere
+        trainer --config run.toml --train.init nowhere.safetensors
+        trainer --config run.toml --train.early_stopping '2 evaluations' --train.early_stopping_metric speed
+        trainer --config run.toml --report.trace 'last 3 steps, middle 2 steps'
+        mpirun -np 3 trainer --config run.toml --train.replicas 2
+        mpirun -np 2 trainer --config run.toml --distribute.strategy parameter_server --distribute.servers 2
+        trainer sweep --config run.toml --run.dir s --grid train.lr=0.1,fast
+        trainer sweep --config run.toml --run.dir s --grid train.lrr=0.1
+        trainer sweep --config run.toml --run.dir s --random 'train.lr=log(1,0.1)' --trials 2
+        trainer sweep --config run.toml --run.dir s --grid train.lr=0.1,0.2 --part 3/2
+        trainer cv --config run.toml --run.dir c --folds 3 --group none
+        trainer cv --config run.toml --run.dir c --folds 3 --group city --stratified
+        trainer init data/people.csv --label kind --preset none --output -
+        trainer plan --config run.toml --np 1,x
+        trainer bench --config missing.toml
+        trainer export-metrics nothing --output -
+        trainer help --config run.toml --np 2 nothing at all
+        """), run=PLAIN_TABLE)
+
+
 def all_cases(keys):
-    return [*of_help(keys), *of_configs(), *of_data(), *of_training(), *of_texts(), *of_series(), *of_keys(), *of_ranks(), *of_searches(), *of_runs(), *of_errors()]
+    return [*of_help(keys), *of_configs(), *of_data(), *of_training(), *of_texts(), *of_series(), *of_keys(), *of_ranks(), *of_searches(), *of_runs(), *of_errors(), *of_damage()]
