@@ -60,7 +60,7 @@ Calibration calibrate(Communicator& comm, int threads, const Set& set) {
     };
     const ConstMatrix outputs = cut(set.outputs, set.columns());
     const ConstMatrix targets = cut(set.targets, set.target_columns());
-    kept.blocks.emplace_back(range.size(), set.columns(), set.target_columns(), !set.weights.empty());
+    kept.blocks.emplace_back(kBlock, set.columns(), set.target_columns(), !set.weights.empty());
     kept.blocks.back().keep({.outputs = outputs, .targets = targets, .weights = weights});
   }
   ThreadTeam team(threads);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "lockstep/math/attention.h"
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 
@@ -34,7 +35,9 @@ struct Product {
   }
   void backward_weights(Write write) {
     Matrix result = w.matrix();
-    multiply_backward_weights(y.view(), x.view(), {0, result.rows()}, result, write);
+    const Index middle = result.rows() / 3;  // the rows of dw in two parts, the later one first
+    multiply_backward_weights(y.view(), x.view(), {middle, result.rows()}, result, write);
+    if (middle > 0) multiply_backward_weights(y.view(), x.view(), {0, middle}, result, write);
   }
 
   // Calls visit(row, out, in) for each term of the three products.
@@ -120,6 +123,25 @@ TEST(Products, BackwardWeightsReplaceOrAddDyTransposedTimesX) {
     p.backward_weights(Write::kReplace);
     sums.expect_near(p.w.values());
   });
+}
+
+TEST(AttentionShape, AQuerySeesAKeyThatSeesIt) {
+  for (const bool causal : {false, true}) {
+    for (const Index window : {0, 1, 3, 9}) {
+      const AttentionShape shape{.causal = causal, .window = window};
+      for (Index length = 0; length <= 7; ++length) {
+        for (Index query = 0; query < 7; ++query) {
+          for (Index key = 0; key < 7; ++key) {
+            const Index distance = query - key;
+            const bool near = window == 0 || std::abs(distance) < window;
+            const bool sees = std::max(query, key) < length && near && !(causal && distance < 0);
+            EXPECT_EQ(shape.seen_by(query, length).contains(key), sees) << query << key << length << window;
+            EXPECT_EQ(shape.seeing(key, length).contains(query), sees) << query << key << length << window;
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(Products, PackedMatrixMultipliesAnyNumberOfRowsAndTakesAnotherShape) {
