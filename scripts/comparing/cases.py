@@ -590,13 +590,8 @@ def of_damage():
         trainer --config run.toml --train.quantiles 0.9,0.1 --train.loss quantile
         trainer --config run.toml --train.class_weights 'none: 2'
         trainer --config run.toml --train.lr_multiplier '9.*: 2'
-        trainer --config run.toml --train.steps 5
-        trainer --config run.toml --train.replicas 7 --train.global_batch 50
-        trainer --config run.toml --train.accumulate 50
         trainer --config run.toml --train.schedule milestones
         trainer --config run.toml --train.milestones '5 steps'
-        trainer --config run.toml --train.warmup '400 epochs'
-        trainer --config run.toml --model.layers 'dense(4) residual(dense(5)) dense(3)'
         trainer --config run.toml --model.layers 'conv2d(3, 3) dense(3)'
         trainer --config run.toml --model.layers 'dropout(1.5) dense(3)'
         trainer --config run.toml --model.layers 'dense(3, ini=zero)'
@@ -606,7 +601,6 @@ def of_damage():
         trainer --config run.toml --distribute.stages 2
         trainer --config run.toml --distribute.strategy local_sgd --distribute.local_after '2 apples'
         trainer --config run.toml --eval.threshold 0.5
-        trainer --config run.toml --eval.top_k 9
         trainer --config run.toml --checkpoint.every '3 steps' --checkpoint.keep -1
         trainer --config run.toml --run.resume nowhere
         trainer --config run.toml --train.init nowhere.safetensors
