@@ -17,11 +17,13 @@ class ReadRun : public testing::Test {
         run_.metrics(),
         R"({"kind":"train","step":10,"epoch":0.5,"samples_seen":500,"loss":2,"samples_per_second":250})"
         "\n"
-        R"({"kind":"evaluation","split":"validation","step":15,"epoch":0.75,"samples_seen":750,"loss":1,"confusion":[[1,2],[3,4]]})"
+        R"({"kind":"evaluation","split":"validation","step":15,"epoch":0.75,"samples_seen":750,)"
+        R"("loss":1,"confusion":[[1,2],[3,4]]})"
         "\n"
         R"({"kind":"train","step":20,"epoch":1,"samples_seen":1500,"loss":1,"samples_per_second":500})"
         "\n"
-        R"({"kind":"evaluation","split":"validation","step":30,"epoch":1.5,"samples_seen":1500,"loss":3,"confusion":[[5,6],[7,8]]})"
+        R"({"kind":"evaluation","split":"validation","step":30,"epoch":1.5,"samples_seen":1500,)"
+        R"("loss":3,"confusion":[[5,6],[7,8]]})"
         "\n");
   }
   void write(const RunRecord& record) const { write_file_atomically(run_.record(), to_json(record)); }

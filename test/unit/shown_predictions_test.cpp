@@ -147,7 +147,8 @@ TEST(ShownPredictions, LeavePicturesOutThatAreNone) {
         std::string(R"({"width":2,"height":1,"channels":1,"pixels":"A<8="})"),
         std::string(R"({"width":1000000000,"height":1000000000,"channels":3,"pixels":"AP8="})")}) {
     const Json shown = read_shown_predictions(
-        R"({"split":"test","samples":1,"worst":[{"loss":1,"record":0,"file":"","target":"a","prediction":"b","picture":)" +
+        R"({"split":"test","samples":1,"worst":[{"loss":1,"record":0,"file":"","target":"a",)"
+        R"("prediction":"b","picture":)" +
         picture + "}]}");
     EXPECT_EQ(pixels_of(shown, 0), picture == right ? "AP8=" : "") << picture;
   }
@@ -167,13 +168,13 @@ TEST(ShownPredictions, OfOneKindHaveNoArea) {
 }
 
 TEST(ShownPredictions, OfAnotherFormAreRefused) {
-  for (
-      const char* text :
-      {"[]", "{}", R"({"split":"test","samples":3})",
-       R"({"split":"test","samples":3,"worst":[],"curves":[{"class":"a","area":1}]})",
-       R"({"split":"test","samples":3,"worst":[],"windows":[{"name":"a","times":["b"],"past":[null],"truth":[],"forecast":[]}]})",
-       R"({"split":"test","samples":3,"worst":[],"fits":[{"target":[1],"prediction":[],)"
-       R"("residual_width":1,"residuals":[]}]})"})
+  for (const char* text :
+       {"[]", "{}", R"({"split":"test","samples":3})",
+        R"({"split":"test","samples":3,"worst":[],"curves":[{"class":"a","area":1}]})",
+        R"({"split":"test","samples":3,"worst":[],"windows":[{"name":"a","times":["b"],"past":[null],)"
+        R"("truth":[],"forecast":[]}]})",
+        R"({"split":"test","samples":3,"worst":[],"fits":[{"target":[1],"prediction":[],)"
+        R"("residual_width":1,"residuals":[]}]})"})
     EXPECT_THROW(read_shown_predictions(text), DataError) << text;
 }
 
