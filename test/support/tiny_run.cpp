@@ -103,8 +103,8 @@ AlignedBuffer<Scalar> whole_model(const StagedModel& staged, const Model& whole)
 }  // namespace
 
 void set_keys(Config& config, const std::string& settings) {
-  if (settings.empty()) return;
   for (const std::string& setting : split_text(settings, "; ")) {
+    if (setting.empty()) continue;
     const std::size_t equals = setting.find('=');
     const Option* option = find_option(known_options(), setting.substr(0, equals));
     if (option == nullptr) throw std::invalid_argument("no setting: " + setting);
