@@ -104,7 +104,7 @@ AlignedBuffer<Scalar> whole_model(const StagedModel& staged, const Model& whole)
 
 void set_keys(Config& config, const std::string& settings) {
   for (const std::string& setting : split_text(settings, "; ")) {
-    if (setting.empty()) continue;  // behind the last "; "
+    if (setting.empty()) continue;
     const std::size_t equals = setting.find('=');
     const Option* option = find_option(known_options(), setting.substr(0, equals));
     if (option == nullptr) throw std::invalid_argument("no setting: " + setting);
