@@ -33,8 +33,10 @@ TEST(OwnActivity, SaysWhatTheThreadWaitsInUntilTheCallIsOver) {
   OwnActivity mine;
   {
     const Waiting waiting(Call::kBarrier, 7, 2);
-    EXPECT_EQ(std::tuple(mine->call, mine->number, mine->communicator, mine->marks),
-              std::tuple(Call::kBarrier, 7, 2, 1U));
+    EXPECT_EQ(mine->call, Call::kBarrier);
+    EXPECT_EQ(mine->number, 7);
+    EXPECT_EQ(mine->communicator, 2);
+    EXPECT_EQ(mine->marks, 1U);
   }
   EXPECT_EQ(mine->call, Call::kNone);
   EXPECT_EQ(mine->marks, 2U);
@@ -46,8 +48,11 @@ TEST(OwnActivity, GetsOnWithEachStepAndPhase) {
   note_phase(Phase::kCompute, 3);
   note_phase(Phase::kExchange);
   note_stage(1);
-  EXPECT_EQ(std::tuple(mine->step, mine->phase, mine->bucket, mine->stage, mine->marks),
-            std::tuple(4, Phase::kExchange, 3, 1, 3U));
+  EXPECT_EQ(mine->step, 4);
+  EXPECT_EQ(mine->phase, Phase::kExchange);
+  EXPECT_EQ(mine->bucket, 3);
+  EXPECT_EQ(mine->stage, 1);
+  EXPECT_EQ(mine->marks, 3U);
   note_step(5);
   EXPECT_EQ(mine->bucket, -1) << "none in this step";
 }
