@@ -10,7 +10,11 @@ constexpr Index kWorld = 4;
 constexpr Index kReplicas = 64;
 
 RunPlan plan(const Model& model, const std::string& strategy, Index threads = 1) {
-  TrainOptions train{.epochs = 1, .global_batch = 128, .replicas = kReplicas, .threads = threads};
+  TrainOptions train;
+  train.epochs = 1;
+  train.global_batch = 128;
+  train.replicas = kReplicas;
+  train.threads = threads;
   DistOptions distribute;
   distribute.strategy = strategy;
   return make_run_plan({.train = train,

@@ -23,7 +23,9 @@ namespace lockstep::test::class_weights_test {
 using Texts = std::vector<std::string>;
 
 DatasetInfo mails() {
-  DatasetInfo info{.name = "mails.csv", .class_names = {"ham", "spam", "to: read"}};
+  DatasetInfo info;
+  info.name = "mails.csv";
+  info.class_names = {"ham", "spam", "to: read"};
   return info;
 }
 
@@ -118,7 +120,9 @@ TEST(ClassWeights, CountsAreThoseOfTheWholeSetOnAnyNumberOfRanks) {
   EXPECT_EQ(count(options, 4), (std::vector<Index>{kRows - ones - twos, ones, twos, 0}));
   options.train_labels = write("soft.npy", npy_content("<f4", {kRows, 2}, bytes_of(soft)));
   EXPECT_EQ(count(options, 2), (std::vector<Index>{kRows - ones - twos, ones + twos})) << "soft labels";
-  DataOptions computed{.format = "synthetic", .synthetic = {.rows = 301, .classes = 3}};
+  DataOptions computed;
+  computed.format = "synthetic";
+  computed.synthetic = {.rows = 301, .classes = 3};
   const std::vector<Index> counts = count(computed, 3);
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), Index{0}), 301);
 }

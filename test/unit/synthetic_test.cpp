@@ -18,7 +18,9 @@ using namespace test;
 
 std::unique_ptr<RecordSource> open(const SyntheticOptions& synthetic, Split split = Split::kTrain,
                                    std::uint64_t seed = 5) {
-  DataOptions options{.format = "synthetic", .synthetic = synthetic};
+  DataOptions options;
+  options.format = "synthetic";
+  options.synthetic = synthetic;
   return choose_format(options).open({options, split, seed, alone()});
 }
 

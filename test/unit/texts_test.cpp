@@ -23,7 +23,9 @@ using namespace test;
 class Texts : public testing::Test {
  protected:
   DataOptions options(const std::string& text, const std::string& tokens, Index window) const {
-    DataOptions data{.format = "text", .train = directory_ / "t.txt"};
+    DataOptions data;
+    data.format = "text";
+    data.train = directory_ / "t.txt";
     data.table.windows.window = window;
     data.text = {.tokens = tokens, .cache = directory_ / "cache"};
     write_file_atomically(data.train, text);

@@ -25,7 +25,9 @@ constexpr Index kRows = 5000;
 class ValidationSplitTest : public testing::Test {
  protected:
   std::unique_ptr<RecordSource> open() const {
-    DataOptions options{.train = files_.images, .train_labels = files_.labels};
+    DataOptions options;
+    options.train = files_.images;
+    options.train_labels = files_.labels;
     return choose_format(options).open({options, Split::kTrain, 1, alone()});
   }
   static std::vector<std::vector<Scalar>> records_of(const RecordSource& source) {

@@ -32,7 +32,9 @@ class WindowFigures : public testing::Test {
         text += fmt::format("2024-03-{:02},{},{},{}\n", p + 1, series[i], x, 10 * x);
       }
     write_file_atomically(file_, text);
-    DataOptions data{.format = "csv", .test = file_};
+    DataOptions data;
+    data.test = file_;
+    data.format = "csv";
     data.table.label = labels;
     data.table.columns = columns;
     data.table.ignore = {"x", "y"};
