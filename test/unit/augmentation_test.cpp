@@ -1,9 +1,4 @@
 // What each augmentation does to the pixels, and that its random numbers belong to the sample.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/augmenter.h"

@@ -1,8 +1,4 @@
 // Steps whose loss is not finite and that are left out: as if they had never been, on any number of ranks.
-#include <cmath>
-
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "support/error_text.h"

@@ -1,10 +1,6 @@
 // What trainer bench computes from what it measures, and the yardsticks that it measures by.
 #include "lockstep/train/bench/bench.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "lockstep/report/tables/bench_report.h"
 #include "support/error_text.h"
 #include "train/bench/multiply_adds.h"

@@ -1,11 +1,6 @@
 // Which evaluation of a run is the best one: the direction of each measure, and values that are none.
 #include "lockstep/train/evaluation/early_stopping.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/storage/checkpoint/directory.h"

@@ -1,9 +1,4 @@
 // Convolutions in bf16, with whichever back end the build has, against those in fp32 on the same numbers.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <random>
-
 #include "lockstep/math/convolution.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "support/bf16_operands.h"

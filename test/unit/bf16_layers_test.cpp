@@ -1,9 +1,4 @@
 // Models in bf16 against the same models in fp32.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "app/training/resume_state.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/model.h"

@@ -1,8 +1,7 @@
 // What the plan says of a model in bf16.
-#include <gtest/gtest.h>
-
 #include "lockstep/report/tables/plan_table.h"
 #include "lockstep/train/plan/run_plan.h"
+#include "support/common.h"
 
 namespace lockstep::bf16_plan_test {
 

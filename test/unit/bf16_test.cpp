@@ -1,10 +1,4 @@
 // Rounding to bf16, and products in it, with whichever back end the build has.
-#include <gtest/gtest.h>
-
-#include <bit>
-#include <cmath>
-#include <random>
-
 #include "support/bf16_operands.h"
 #include "support/seed.h"
 

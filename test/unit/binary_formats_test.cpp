@@ -1,9 +1,4 @@
 // What the binary formats without IDX make of good and of bad files: numpy, cifar10, cifar100, raw.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-
 #include "data/record_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

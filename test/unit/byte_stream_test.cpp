@@ -1,11 +1,6 @@
 // Bytes of gzip files come out as they went in, from any place, however they are cut up.
 #include "lockstep/data/byte_stream.h"
 
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <span>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"

@@ -1,11 +1,6 @@
 // Temperature scaling: SciPy's temperature, the same bits on any ranks and threads, sets that have none.
 #include "lockstep/train/evaluation/calibration.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "support/thread_ranks.h"
 #include "support/torch_references.h"
 

@@ -1,17 +1,7 @@
 // Runs the case files of test/cases: each case is a test, which tells what it found otherwise by file and
 // line. The words of a case stand in test/README.md.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest-spi.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <optional>
 
 #include "app/init/init.h"
 #include "app/setup/catalogs.h"

@@ -1,8 +1,6 @@
 // Looking names up, and what a misspelt one is told.
 #include "lockstep/base/catalog.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 

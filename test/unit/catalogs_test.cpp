@@ -1,9 +1,8 @@
 // Which keys have an effect beside each other: a key that nothing reads is refused.
 #include "app/setup/catalogs.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
+#include "support/common.h"
 
 namespace lockstep::catalogs_test {
 

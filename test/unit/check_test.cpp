@@ -1,8 +1,6 @@
 // Rules over several options.
 #include "lockstep/config/option.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/known_names.h"

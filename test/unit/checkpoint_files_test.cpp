@@ -1,11 +1,4 @@
 // What a checkpoint's files may hold: nothing is believed, and nothing outside is touched.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <random>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/checkpoint/directory.h"

@@ -1,9 +1,6 @@
 // When the next checkpoint is due.
 #include "lockstep/train/storage/checkpoint/directory.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 

@@ -1,8 +1,6 @@
 // One directory of checkpoints for several runs: only one of them gets it.
 #include "lockstep/train/storage/checkpoint/directory.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"

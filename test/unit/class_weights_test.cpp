@@ -1,13 +1,6 @@
 // train.class_weights: what is balanced, what is matched with the classes, and what is refused.
 #include "lockstep/train/class_weights.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <fstream>
-#include <numeric>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/validation_split.h"

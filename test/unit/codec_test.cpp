@@ -1,11 +1,5 @@
 #include "lockstep/distributed/exchange/codec.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <random>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/train/plan/refusals.h"

@@ -1,11 +1,6 @@
 // Statistics of columns, chunk by chunk and merged.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
-#include "lockstep/base/random.h"
 #include "lockstep/data/table/values/column_stats.h"
+#include "lockstep/base/random.h"
 #include "support/seed.h"
 
 namespace lockstep::column_stats_test {

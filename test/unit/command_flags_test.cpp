@@ -1,9 +1,4 @@
 // The flags of single commands, as the commands read them.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
 #include "app/setup/outputs.h"

@@ -1,12 +1,6 @@
 // The command line: its commands, what each mistake is told, and that it wins over the file.
 #include "lockstep/config/command_line.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <gtest/gtest.h>
-
-#include <random>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"

@@ -1,13 +1,10 @@
 // Each command has all of its text, flags that exist, and one function; and no text or function is left over.
 #include "app/commands.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "app/help/help_topics.h"
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/config/command_line.h"
+#include "support/common.h"
 
 namespace lockstep::commands_test {
 

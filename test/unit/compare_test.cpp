@@ -1,9 +1,4 @@
 // What trainer compare reads of run directories, whatever state they are in, and how it shows and sorts them.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "app/runs/read_run.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,10 +1,4 @@
 // The man page and the completions hold every command, flag, key and value; bash is asked to complete.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

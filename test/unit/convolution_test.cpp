@@ -1,13 +1,6 @@
 // Convolution, with whichever back end the build has, against plain loops in double.
 #include "lockstep/math/convolution.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <thread>
-
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 

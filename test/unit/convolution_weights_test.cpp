@@ -1,8 +1,4 @@
 // Which weights a convolution multiplies with, of those that it has seen.
-#include <algorithm>
-
-#include <gtest/gtest.h>
-
 #include "lockstep/math/convolution.h"
 #include "support/kernel_operands.h"
 #include "support/seed.h"

@@ -1,7 +1,6 @@
 // Cells of CSV files, which any program reads as they were (RFC 4180).
 #include "lockstep/base/text.h"
-
-#include <gtest/gtest.h>
+#include "support/common.h"
 
 namespace lockstep::csv_test {
 

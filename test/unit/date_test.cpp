@@ -1,10 +1,6 @@
 // Dates as Python and the program write them; more of them: cases/dates.case.
 #include "lockstep/data/table/values/notation.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"
 #include "support/torch_references.h"

@@ -1,9 +1,4 @@
 // Whom a mask of dropout belongs to. Behind a layer norm of ones the outputs of the model are the mask.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/nn/params.h"
 #include "lockstep/nn/workspace.h"
 #include "support/one_step.h"

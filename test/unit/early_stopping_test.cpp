@@ -1,10 +1,6 @@
 // When a run ends early: what counts as better, how long it may take, and what a resumed run remembers.
 #include "lockstep/train/evaluation/early_stopping.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "support/error_text.h"

@@ -1,12 +1,5 @@
 #include "lockstep/math/elementary.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
-#include <cmath>
-#include <random>
-
 #include "support/seed.h"
 
 namespace lockstep::elementary_test {

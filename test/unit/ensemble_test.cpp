@@ -1,10 +1,6 @@
 // An ensemble that shares weights: the mean of the members' losses, and of their predictions.
 #include "lockstep/nn/loss.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/eigen_matrix.h"

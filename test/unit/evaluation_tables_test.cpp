@@ -1,9 +1,8 @@
 // The tables of an evaluation: classes by name, and bins of probability.
 #include "lockstep/report/tables/evaluation_tables.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/json.h"
+#include "support/common.h"
 
 namespace lockstep::evaluation_tables_test {
 

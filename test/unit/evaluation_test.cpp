@@ -1,11 +1,6 @@
 // What an evaluation gives, against a count by hand.
 #include "lockstep/train/evaluation/evaluation.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "support/thread_ranks.h"

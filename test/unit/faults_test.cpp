@@ -1,7 +1,5 @@
 // An error of one rank at any call of a small training ends all ranks with an error, under every strategy;
 // calls that come late change no bit; a message that never comes is noticed.
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/faulty_communicator.h"

@@ -1,8 +1,6 @@
 // Columns of the data as features, and values of a column as people write them.
 #include "lockstep/data/table/sources/feature_columns.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/values/notation.h"
 #include "support/error_text.h"

@@ -1,9 +1,5 @@
 #include "lockstep/data/byte_stream.h"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"

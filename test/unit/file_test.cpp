@@ -2,12 +2,9 @@
 #include "lockstep/base/file.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <filesystem>
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"

@@ -1,8 +1,4 @@
 // The files that a command reads, by each way to name one: a result must not overwrite any of them.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "app/setup/outputs.h"
 #include "lockstep/base/file.h"
 #include "support/temporary_directory.h"

@@ -1,8 +1,4 @@
 // How findings are told; what is found: cases/findings.case.
-#include <gtest/gtest.h>
-
-#include <fstream>
-
 #include "lockstep/data/table/inspect/inspect.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"

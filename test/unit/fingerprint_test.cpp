@@ -1,10 +1,6 @@
 // The content of data sets, told apart.
 #include "lockstep/data/fingerprint.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"

@@ -1,10 +1,4 @@
 // The first config that trainer init chooses: its task, files beside a data file, sizes of a run, and flags.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
-
 #include "app/init/init.h"
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"

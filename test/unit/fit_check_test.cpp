@@ -1,9 +1,6 @@
 // Losses that do not suit the targets or the outputs: what is refused, and what is only said.
 #include "lockstep/train/plan/refusals.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/train/evaluation/metrics.h"

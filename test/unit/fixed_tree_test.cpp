@@ -1,12 +1,6 @@
 // The fixed tree, for all numbers of leaves to 64 and of ranks: whoever adds, the bits are its definition's.
 #include "lockstep/math/fixed_tree.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <random>
-
 #include "support/seed.h"
 
 namespace lockstep::fixed_tree_test {

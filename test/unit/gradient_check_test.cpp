@@ -2,11 +2,8 @@
 // factors that it is the product of.
 #include "lockstep/nn/workspace.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/distributed/update.h"
+#include "support/common.h"
 
 namespace lockstep::gradient_check_test {
 

@@ -1,9 +1,4 @@
 // Means that are no good numbers although no replica's part is bad: every strategy leaves the step out.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/thread_ranks.h"

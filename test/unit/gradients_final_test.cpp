@@ -1,11 +1,7 @@
 // What a walk back says of gradients that are final while it goes on: it keeps its word, and speaks in time.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/nn/activations.h"
 #include "lockstep/nn/workspace.h"
+#include "support/common.h"
 
 namespace lockstep::gradients_final_test {
 

@@ -1,8 +1,4 @@
 // What the hdf5 format makes of good and of bad files, or of any where the build has no HDF5.
-#include <algorithm>
-
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/data/byte_stream.h"

@@ -1,8 +1,6 @@
 // The findings of trainer importance as they are printed and written.
 #include "lockstep/report/tables/evaluation_tables.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/json.h"
 #include "support/error_text.h"
 

@@ -1,12 +1,6 @@
 // Importance and partial dependence of a linear model, for which both are known in closed form.
 #include "lockstep/train/evaluation/importance.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
 #include "support/error_text.h"

@@ -1,7 +1,5 @@
 #include "lockstep/base/json.h"
 
-#include <gtest/gtest.h>
-
 #include "data/table/sources/sparse_source.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"

@@ -1,10 +1,6 @@
 // Columns of a table that are written beside its predictions.
 #include "lockstep/data/table/schema/kept_columns.h"
 
-#include <gtest/gtest.h>
-
-#include <fstream>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/prediction_file.h"

@@ -1,9 +1,5 @@
 #include "lockstep/nn/model.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/random.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/workspace.h"

@@ -1,13 +1,6 @@
 // The kernels that are not convolutions, with whichever back end the build has.
 #include "lockstep/math/kernels.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <random>
-
 #include "lockstep/math/attention.h"
 #include "support/kernel_operands.h"
 #include "support/seed.h"

@@ -1,11 +1,4 @@
 // Many columns, many layers, fields of a megabyte: legal, or refused in few words, and work by their number.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <fstream>
-
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/report/tables/plan_table.h"

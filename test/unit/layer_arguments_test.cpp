@@ -1,7 +1,4 @@
 // What layers refuse, and the shapes that windows give.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <variant>
 
 #include "lockstep/base/errors.h"

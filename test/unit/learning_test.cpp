@@ -1,9 +1,5 @@
 #include "lockstep/train/evaluation/learning.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "lockstep/base/catalog.h"
 #include "support/error_text.h"
 

@@ -1,13 +1,5 @@
 #include "lockstep/data/loader.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <mutex>
-#include <stdexcept>
-#include <thread>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/base/timer.h"

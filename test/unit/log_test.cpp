@@ -1,10 +1,6 @@
 // Who says what, and where; and a log file on a full disk: whole lines, one warning, none of the library.
 #include "lockstep/base/log.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-
 #include "lockstep/base/file.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_directory.h"

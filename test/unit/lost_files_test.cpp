@@ -1,8 +1,6 @@
 // What a run that goes on knows of files that lack lines.
 #include "app/training/run_files.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"

@@ -1,8 +1,4 @@
 // The memory that a plan states, by what it is for.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/activations.h"

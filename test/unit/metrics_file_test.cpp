@@ -2,11 +2,8 @@
 // all fields of metrics.jsonl and summary.json.
 #include "lockstep/report/live/metrics_file.h"
 
-#include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
-
-#include <algorithm>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/file.h"

@@ -1,13 +1,8 @@
 // Each metric against scikit-learn, what is undefined, and the choice of metrics by the targets.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
+#include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/train/evaluation/metric.h"
-#include "lockstep/train/evaluation/metrics.h"
 #include "support/error_text.h"
 #include "support/thread_ranks.h"
 #include "support/torch_references.h"

@@ -1,9 +1,4 @@
 // A model in stages gives what it gives as a whole, bit for bit, wherever it is cut.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"

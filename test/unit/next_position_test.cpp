@@ -1,8 +1,6 @@
 // One position after another comes to what all positions at once do.
 #include "lockstep/nn/next_position.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/nn/workspace.h"

@@ -1,9 +1,5 @@
 #include "lockstep/train/evaluation/next_token.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 

@@ -1,11 +1,6 @@
 // Gradients from factors that several replicas left, against the products themselves.
 #include "lockstep/distributed/exchange/factored_gradients.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-
 #include "lockstep/math/eigen_matrix.h"
 #include "support/seed.h"
 

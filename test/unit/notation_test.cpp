@@ -1,7 +1,6 @@
 // What ranks have counted of the notations of a column; the notations: cases/notations.case.
 #include "lockstep/data/table/values/notation.h"
-
-#include <gtest/gtest.h>
+#include "support/common.h"
 
 namespace lockstep::notation_test {
 

@@ -1,9 +1,4 @@
-#include <gtest/gtest.h>
-
 #include <Eigen/Cholesky>
-
-#include <algorithm>
-#include <cmath>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"

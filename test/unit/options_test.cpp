@@ -1,12 +1,9 @@
 // The declarations themselves: every default fits its own option, every option says what it is for, and the
 // help and the reference hold all of them.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/config/help.h"
 #include "lockstep/config/option.h"
+#include "support/common.h"
 #include "support/known_names.h"
 
 namespace lockstep::options_test {

@@ -1,13 +1,8 @@
 // Results under names that users give: what is refused, what is replaced, and what is written to as it is.
 #include "lockstep/base/output_file.h"
 
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-
-#include <filesystem>
-#include <fstream>
-#include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,11 +1,9 @@
 // Memory of which only what is touched is taken.
 #include "lockstep/base/aligned_buffer.h"
+#include "support/common.h"
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 namespace lockstep::page_memory_test {
 

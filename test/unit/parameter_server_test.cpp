@@ -1,9 +1,4 @@
 // The numbers of parameter servers: what the weights are after each push, beside what was computed by hand.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/errors.h"
 #include "support/asynchronous_cases.h"
 #include "support/error_text.h"

@@ -1,11 +1,6 @@
 // The order of the passes through a stage.
 #include "lockstep/distributed/pipeline.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <numeric>
+#include "support/common.h"
 
 namespace lockstep::pipeline_test {
 

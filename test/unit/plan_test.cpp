@@ -1,11 +1,8 @@
 #include "lockstep/distributed/plan.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/model.h"
+#include "support/common.h"
 
 namespace lockstep::plan_test {
 

@@ -1,11 +1,6 @@
 // Schedule plateau: when the rate falls, what a resumed run remembers, the same bits on any number of ranks.
 #include "lockstep/train/evaluation/early_stopping.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"

@@ -1,11 +1,5 @@
 #include "lockstep/math/pooling.h"
 
-#include <gtest/gtest.h>
-
-#include <bit>
-#include <cmath>
-#include <random>
-
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 

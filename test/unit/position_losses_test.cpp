@@ -1,15 +1,11 @@
 // A class for each position of a record: the loss over those that count, and the rows that are measured.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/position_rows.h"
+#include "support/common.h"
 
 namespace lockstep::position_losses_test {
 

@@ -1,9 +1,6 @@
 // What of a prediction is written, and under which names.
 #include "lockstep/train/evaluation/prediction.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 

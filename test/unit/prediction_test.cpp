@@ -1,11 +1,6 @@
 // Prediction: the same rows, in order, on any number of ranks and threads, and what the files hold.
 #include "lockstep/train/evaluation/prediction.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-
 #include "data/dense_source.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"

@@ -1,14 +1,11 @@
 // How much memory a process can have, what is said when it does not get it, and its environment.
 #include "lockstep/base/process.h"
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <stdexcept>
-
 #include "lockstep/base/aligned_buffer.h"
+#include "support/common.h"
 
 namespace lockstep::process_test {
 

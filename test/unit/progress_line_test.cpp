@@ -1,10 +1,6 @@
 // The line that is redrawn while training goes on.
 #include "lockstep/report/live/progress_line.h"
-
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <thread>
+#include "support/common.h"
 
 namespace lockstep::progress_line_test {
 

@@ -1,11 +1,6 @@
 #include "lockstep/base/random.h"
 
 #include <Random123/philox.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <numeric>
 
 #include "support/seed.h"
 

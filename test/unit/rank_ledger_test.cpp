@@ -1,10 +1,6 @@
 // Ranks that arrive at times that the test sets.
 #include "train/loop/rank_ledger.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-
 #include "support/thread_ranks.h"
 
 namespace lockstep::rank_ledger_test {

@@ -1,8 +1,6 @@
 // The memory that a rank can have, and what is refused for it.
 #include "app/setup/rank_placement.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/thread_ranks.h"

@@ -1,8 +1,6 @@
 // What every viewer reads of a run directory: the record, and for a run that has not ended its metrics.
 #include "app/runs/read_run.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "support/temporary_directory.h"

@@ -1,9 +1,6 @@
 // How often predictions of about one probability come true.
 #include "lockstep/train/evaluation/calibration.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
+#include "support/common.h"
 
 namespace lockstep::reliability_test {
 

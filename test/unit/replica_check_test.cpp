@@ -1,14 +1,10 @@
 // Replicas that should be equal and are not: found, told with the tensor and the ranks, or made equal again.
-#include <gtest/gtest.h>
-
-#include <atomic>
-
+#include "train/loop/replica_check.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "support/error_text.h"
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
-#include "train/loop/replica_check.h"
 
 namespace lockstep::replica_check_test {
 

@@ -1,9 +1,4 @@
 // The numbers that the page shows, as JSON.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/report/page/report_page.h"

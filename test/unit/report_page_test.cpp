@@ -1,13 +1,6 @@
 // The page of `trainer report`: which points it shows, how large it becomes, and that names in it stay texts.
 #include "lockstep/report/page/report_page.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <fstream>
-#include <limits>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/report/history/metrics_history.h"

@@ -1,11 +1,6 @@
 // Images so large that a pass takes them a few at a time.
 #include "lockstep/nn/activations.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
 #include "lockstep/nn/workspace.h"

@@ -1,12 +1,8 @@
 // Many numbers to one: each counts, whether it is taken side by side with others or left over beyond them.
 #include "nn/losses/row_reductions.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-
 #include "lockstep/math/kernels.h"
+#include "support/common.h"
 
 namespace lockstep::row_reductions_test {
 

@@ -1,14 +1,6 @@
 // What ranks agree on between two steps, and the checksums that are sent with it.
 #include "lockstep/train/loop/run_control.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
 #include "support/faulty_communicator.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"

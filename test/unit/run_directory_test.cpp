@@ -2,12 +2,8 @@
 #include "lockstep/train/storage/run_directory.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
 #include <unistd.h>
-
-#include <chrono>
-#include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,10 +1,9 @@
 // The end of a run: each line of it in the log with all that it can say and without, and the summary.
-#include <gtest/gtest.h>
-
 #include <regex>
 
 #include "lockstep/base/json.h"
 #include "lockstep/report/live/run_output.h"
+#include "support/common.h"
 
 namespace lockstep::run_end_test {
 

@@ -1,10 +1,6 @@
 // The few numbers that watch and the page show of a run: of which set, by which measure, how far, how long.
 #include "lockstep/report/history/viewed_run.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
+#include "support/common.h"
 
 namespace lockstep::run_numbers_test {
 

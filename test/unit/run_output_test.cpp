@@ -1,8 +1,6 @@
 // What a run says of itself beside its numbers: cores, shards and workers.
 #include "lockstep/report/live/run_output.h"
 
-#include <gtest/gtest.h>
-
 #include "support/error_text.h"
 
 namespace lockstep::run_output_test {

@@ -1,7 +1,5 @@
 #include "lockstep/train/plan/run_plan.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/report/tables/plan_table.h"
 #include "lockstep/train/storage/model_file.h"

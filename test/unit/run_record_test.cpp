@@ -1,14 +1,8 @@
 // run.json: written and read as it was, of a run whose process is gone, and what proves that a run has ended.
 #include "lockstep/train/storage/run_record.h"
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <atomic>
-#include <chrono>
-#include <cmath>
-#include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,11 +1,5 @@
 #include "lockstep/data/sampler.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-#include <random>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/seed.h"

@@ -1,11 +1,5 @@
 #include "lockstep/optim/schedule.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <numbers>
-
 #include "lockstep/base/errors.h"
 #include "support/config_text.h"
 #include "support/error_text.h"

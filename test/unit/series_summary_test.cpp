@@ -1,13 +1,9 @@
 // The season that is found under noise, and the windows of a plan; of tables: cases/series.case.
 #include "lockstep/data/time_windows.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numbers>
-
 #include "app/init/init.h"
 #include "lockstep/base/random.h"
+#include "support/common.h"
 
 namespace lockstep::test::series_summary_test {
 

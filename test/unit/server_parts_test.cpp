@@ -1,10 +1,4 @@
 // What a parameter server is made of, each part by itself.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <numeric>
-
 #include "distributed/strategies/parameter_server/request_queue.h"
 #include "distributed/strategies/parameter_server/server.h"
 #include "distributed/strategies/parameter_server/worker_client.h"

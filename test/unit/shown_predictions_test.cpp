@@ -1,10 +1,9 @@
 // evaluation.json: curves as shares, fits, and the worst records, as the page reads them back.
 #include "lockstep/report/page/report_page.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
+#include "support/common.h"
 
 namespace lockstep::shown_predictions_test {
 

@@ -1,8 +1,6 @@
 // The disk of the crash tests loses what a disk may lose, and nothing else.
 #include "support/simulated_disk.h"
 
-#include <gtest/gtest.h>
-
 namespace lockstep::test::simulated_disk_test {
 
 constexpr CrashKind kLost{"", Unsynced::kLost, Unsynced::kLost};

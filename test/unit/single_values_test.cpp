@@ -1,7 +1,5 @@
 #include "lockstep/distributed/replica_states.h"
 
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/report/tables/plan_table.h"
 #include "support/planned_run.h"

@@ -1,10 +1,6 @@
 // A label of a libsvm file that the loss refuses; all else: cases/sparse.case.
 #include "data/table/sources/sparse_source.h"
 
-#include <gtest/gtest.h>
-
-#include <fstream>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"

@@ -1,9 +1,4 @@
 // dense(units, split=rows): its blocks, and its numbers as they are defined.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/nn/split_layer.h"
 #include "lockstep/nn/workspace.h"

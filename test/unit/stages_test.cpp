@@ -1,10 +1,6 @@
 // The stages of the exchange, by simulation: any number of ranks, any count, without a communicator.
 #include "distributed/exchange/reducers.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <deque>
+#include "support/common.h"
 
 namespace lockstep::stages_test {
 

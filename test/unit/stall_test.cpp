@@ -2,14 +2,11 @@
 // stall, from ticks whose times the test makes up.
 #include "comm/stall.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <initializer_list>
-#include <thread>
 
 #include "lockstep/base/process.h"
 #include "support/error_text.h"

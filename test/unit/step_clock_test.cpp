@@ -1,8 +1,6 @@
 // Shares of the time of steps, from measured seconds.
 #include "train/loop/rank_ledger.h"
 
-#include <gtest/gtest.h>
-
 #include "support/thread_ranks.h"
 
 namespace lockstep::step_clock_test {

@@ -1,13 +1,6 @@
 // Which steps a timeline keeps, and what is read back from the files of its ranks.
 #include "lockstep/train/loop/step_tracer.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/trace.h"
 #include "lockstep/report/trace/trace.h"

@@ -1,13 +1,12 @@
 // Stop signals are kept until somebody asks, and interrupt no thread.
 #include "lockstep/base/process.h"
 
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <thread>
 
 #include "lockstep/base/errors.h"
+#include "support/common.h"
 
 namespace lockstep::stop_signal_test {
 

@@ -2,10 +2,6 @@
 // another for each of these, random enough, and made of few reads.
 #include "lockstep/data/streamed_records.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "support/numbered_source.h"
 
 namespace lockstep::stream_order_test {

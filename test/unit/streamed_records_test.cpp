@@ -1,10 +1,6 @@
 // Streamed records are the records, in bounded memory; what cannot be read is told to who asks for it.
 #include "lockstep/data/streamed_records.h"
 
-#include <gtest/gtest.h>
-
-#include <thread>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/loaded.h"

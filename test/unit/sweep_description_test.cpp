@@ -1,8 +1,6 @@
 // sweep.toml: which sweep goes on, and which numbers its trials have once it has grown.
 #include "app/sweep/sweep_description.h"
 
-#include <gtest/gtest.h>
-
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,10 +1,6 @@
 // What a sweep that starts again takes over from its directory.
 #include "app/sweep/sweep_state.h"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,12 +1,6 @@
 // The trials of a sweep and the folds of a cross-validation side by side: their order, what is computed.
 #include "app/sweep/trial_rows.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/run_record.h"

@@ -1,9 +1,6 @@
 // New directories survive a crash of the machine: each directory is synced once a new name is in it. Syncs
 // are noted by a function of the C library's name that stands before it in this program.
-#include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <filesystem>
 
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/checkpoint/directory.h"

@@ -1,8 +1,4 @@
-#include <gtest/gtest.h>
-
 #include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"

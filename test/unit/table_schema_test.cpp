@@ -1,13 +1,6 @@
 // A schema as JSON and as lines for people; what comes out of one: cases/tables.case, kinds.case, bins.case.
 #include "lockstep/data/table/values/schema.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <fstream>
-
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/schema/scan.h"

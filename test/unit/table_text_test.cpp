@@ -1,11 +1,5 @@
 // Cutting text into records and fields, and files into chunks; and the files of other programs.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
-
-#include <algorithm>
-#include <charconv>
-#include <fstream>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"

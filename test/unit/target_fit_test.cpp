@@ -1,12 +1,6 @@
 // Predictions against their targets: which samples are drawn, in which units, and how residuals are counted.
 #include "lockstep/train/evaluation/evaluation_details.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include "support/thread_ranks.h"
 
 namespace lockstep::target_fit_test {

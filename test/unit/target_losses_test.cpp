@@ -1,9 +1,5 @@
 // Losses with missing targets, with soft labels and with class weights, against PyTorch; their gradients by
 // differences; and what counts how often.
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/nn/loss.h"

@@ -1,10 +1,6 @@
 // Factors on the rates of some tensors: which they are, what is refused, and what they do with each strategy.
 #include "lockstep/distributed/update.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/tiny_run.h"

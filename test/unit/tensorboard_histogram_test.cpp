@@ -1,12 +1,8 @@
 // A histogram as TensorBoard reads it, field by field: tensorboard/compat/proto/summary.proto.
 #include "lockstep/report/live/tensorboard.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-
 #include "lockstep/math/statistics.h"
+#include "support/common.h"
 
 namespace lockstep::tensorboard_histogram_test {
 

@@ -1,9 +1,6 @@
 // Lines are broken where they are wider than the terminal, and nowhere else.
 #include "lockstep/base/terminal.h"
-
-#include <gtest/gtest.h>
-
-#include <cstdlib>
+#include "support/common.h"
 
 namespace lockstep::terminal_test {
 

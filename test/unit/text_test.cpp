@@ -1,7 +1,5 @@
 #include "lockstep/base/text.h"
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
+#include "support/common.h"
 
 namespace lockstep::text_test {
 

@@ -1,11 +1,6 @@
 // Texts whose size or order counts, and arrays of tokens; others: cases/texts.case.
 #include "lockstep/data/texts.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"

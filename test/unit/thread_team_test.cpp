@@ -1,12 +1,7 @@
 // The team runs all its threads each time, hands exceptions on, and can be used again after them.
 #include "lockstep/base/thread_team.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
 #include <barrier>
-#include <stdexcept>
-#include <thread>
 
 #include "support/error_text.h"
 

@@ -1,10 +1,5 @@
 #include "lockstep/train/evaluation/threshold.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-
 #include "support/ranks.h"
 
 namespace lockstep::threshold_curve_test {

@@ -1,10 +1,6 @@
 // The choice of the probability from which on a model says yes.
 #include "lockstep/train/evaluation/threshold.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "support/error_text.h"

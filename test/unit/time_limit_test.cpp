@@ -1,11 +1,6 @@
 // Time limits as people and Slurm write them, and the end of a Slurm job as the environment gives it.
 #include "lockstep/train/loop/run_control.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 

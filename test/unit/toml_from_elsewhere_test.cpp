@@ -1,6 +1,4 @@
 // Config files of people who come from other programs: their keys, their languages, their line ends.
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
 #include "support/config_text.h"

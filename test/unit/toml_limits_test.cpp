@@ -1,10 +1,4 @@
 // Config files that are deep, large or full of mistakes: refused at once, and in few words.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <chrono>
-
 #include "lockstep/config/command_line.h"
 #include "support/config_text.h"
 

@@ -2,12 +2,6 @@
 // Writing it: read again, it is the same Config.
 #include "lockstep/config/toml.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <random>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"

@@ -1,8 +1,4 @@
 // PyTorch's models with their weights: outputs, gradients, running moments, evaluation, and a training.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/loss.h"

@@ -1,6 +1,4 @@
 // The numbers of a timeline in text: two ranks, one of which waits for the other.
-#include <gtest/gtest.h>
-
 #include "lockstep/report/trace/trace.h"
 #include "support/error_text.h"
 

@@ -1,11 +1,10 @@
 // The bytes that ranks send in a step, and the weights that they step on, by the costs of strategies.
-#include <gtest/gtest.h>
-
 #include "distributed/exchange/reducers.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/calibration.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "support/common.h"
 
 namespace lockstep::traffic_test {
 

@@ -1,9 +1,5 @@
 #include "lockstep/config/trials.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/known_names.h"

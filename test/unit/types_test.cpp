@@ -1,6 +1,5 @@
 #include "lockstep/base/types.h"
-
-#include <gtest/gtest.h>
+#include "support/common.h"
 
 namespace lockstep::types_test {
 

@@ -1,11 +1,6 @@
 // From summed gradients to weights, against PyTorch: division, clipping, decay without biases, trust ratio.
 #include "lockstep/distributed/update.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-
 #include "distributed/strategies/sharded_update.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"

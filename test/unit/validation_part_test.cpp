@@ -1,7 +1,4 @@
 // What data.validation says in place of a file, and the keys that said it in earlier versions.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/toml.h"

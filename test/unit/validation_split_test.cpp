@@ -1,10 +1,5 @@
 #include "lockstep/data/validation_split.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-
 #include "data/dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"

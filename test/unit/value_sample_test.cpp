@@ -1,10 +1,6 @@
 // Quantiles of a column: exact while all is kept, the same however the records are shared out.
 #include "lockstep/data/table/values/column_stats.h"
 
-#include <gtest/gtest.h>
-
-#include <numeric>
-
 #include "support/torch_references.h"
 
 namespace lockstep::value_sample_test {

@@ -1,12 +1,8 @@
 // The view of `trainer watch`: curves of blocks, and lines that fit the terminal whatever a run is called.
 #include "lockstep/report/history/watch_view.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/text.h"
+#include "support/common.h"
 
 namespace lockstep::watch_view_test {
 

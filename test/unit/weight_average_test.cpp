@@ -2,11 +2,6 @@
 // hold it, and the model of the run.
 #include "lockstep/train/loop/weight_average.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"

@@ -1,15 +1,11 @@
 // Optimizers that need whole tensors: how they see a model's, who owns them, and what their state takes.
 #include "lockstep/distributed/whole_tensors.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/model.h"
+#include "support/common.h"
 
 namespace lockstep::whole_tensors_test {
 

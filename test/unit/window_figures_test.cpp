@@ -1,12 +1,6 @@
 // Forecasts without a model, errors by position of the horizon, pictures of windows, against a count by hand.
 #include "lockstep/train/evaluation/window_figures.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"
 #include "support/temporary_directory.h"

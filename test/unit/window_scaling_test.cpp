@@ -1,9 +1,4 @@
 // The ops around the layers of a model of time windows.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/workspace.h"
 #include "nn/model_builder.h"

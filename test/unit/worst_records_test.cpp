@@ -1,12 +1,8 @@
 // The records with the largest losses: their order, and the words they are told in.
 #include "lockstep/train/evaluation/evaluation_details.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-
 #include "lockstep/base/catalog.h"
+#include "support/common.h"
 
 namespace lockstep::worst_records_test {
 
