@@ -622,5 +622,71 @@ def of_damage():
         """), run=PLAIN_TABLE)
 
 
+def of_second_times():
+    """What a command says where something is there already, or has been done in part."""
+    yield case("searches/again", """
+        trainer sweep --config run.toml --run.dir parts --grid train.lr=0.01,0.1,0.05 --part 1/2
+        trainer sweep --config run.toml --run.dir parts --grid train.lr=0.01,0.1,0.05 --part 2/2 --json parts.sweep.json
+        trainer sweep --config run.toml --run.dir parts --grid train.lr=0.01,0.1,0.05
+        trainer sweep --config run.toml --run.dir parts --grid train.lr=0.01,0.1,0.05,0.2
+        trainer sweep --config run.toml --run.dir mixed --grid 'model.layers=dense(3)|dense(2)' --grid train.momentum=0.5,0.9
+        trainer sweep --config run.toml --run.dir drawn --random 'train.lr=uniform(0.01,0.2)' --random 'train.replicas=int(1,3)' --trials 3 --json drawn.sweep.json
+        trainer sweep --config run.toml --run.dir rungs --grid train.lr=0.3,0.01,0.1,0.05,0.2,0.02 --halving 3 --train.epochs 9
+        trainer status rungs
+        trainer watch rungs --once
+        trainer compare rungs drawn --sort loss
+        trainer report mixed rungs --output page.html
+        mpirun -np 3 trainer sweep --config run.toml --run.dir three --grid train.lr=0.1,0.2 --train.replicas 3 --ranks-per-trial 3
+        """, run=SYNTHETIC.replace("epochs = 2", "epochs = 1"))
+    yield case("searches/folds", """
+        trainer cv --config run.toml --run.dir cv --folds 2 --json cv.sweep.json
+        trainer cv --config run.toml --run.dir cv --folds 2
+        ! trainer cv --config run.toml --run.dir cv --folds 3
+        trainer cv --config number.toml --run.dir number --folds 2 --refit --json number.sweep.json
+        trainer eval --model number/refit --data.test data/people_test.csv
+        trainer status cv number
+        trainer report cv --output page.html
+        trainer predict --model cv/fold-0001 --input data/new.csv --output -
+        """, run=PLAIN_TABLE.replace("validation_share = 0.2\n", "").replace('test = "data/people_test.csv"\n', "").replace("epochs = 4", "epochs = 1"),
+               number=PLAIN_TABLE.replace("validation_share = 0.2\n", "").replace('label = ["kind"]', 'label = ["price"]')
+               .replace('"city", "kind"]', '"city"]').replace('"price",', '"kind",').replace("dense(3)", "dense(1)").replace("epochs = 4", "epochs = 1")
+               .replace('optimizer = "adam"', 'loss = "mean_squared_error"').replace('test = "data/people_test.csv"\n', ""))
+    yield case("runs/again", """
+        trainer --config run.toml --checkpoint.every never
+        trainer --config run.toml
+        trainer --config run.toml --train.epochs 5 --run.resume_allow train.epochs
+        trainer --config run.toml --run.dir kept --checkpoint.every '3 steps' --checkpoint.keep 1 --report.tensorboard true --report.histograms true
+        trainer --config run.toml --run.dir kept --train.epochs 3 --run.resume_allow train.epochs --checkpoint.every '3 steps'
+        trainer --config run.toml --run.dir kept --train.epochs 4 --run.resume_allow train.epochs
+        ! trainer --config run.toml --run.dir kept --train.epochs 1 --run.resume_allow train.epochs
+        ! trainer --config run.toml --run.dir kept --run.resume never
+        ! trainer --config run.toml --run.dir kept --train.lr 0.5
+        ! trainer --config run.toml --run.dir kept --data.synthetic_classes 4 --model.layers 'dense(4)'
+        mpirun -np 2 trainer --config run.toml --run.dir kept --run.resume restart --train.epochs 1
+        trainer --config run.toml --run.dir from --run.resume kept.1 --train.epochs 5 --run.resume_allow train.epochs
+        trainer --config run.toml --run.dir first --run.resume kept.1/checkpoints/step-000000040 --train.epochs 5 --run.resume_allow train.epochs
+        trainer eval --model kept.1
+        trainer compare run kept kept.1 from
+        trainer export-metrics kept.1 from --output both.metrics.csv
+        trainer export-metrics kept.1 --output metrics.csv
+        ! trainer export-metrics kept.1 --output metrics.csv
+        trainer watch kept.1 from run --once
+        ! trainer trace kept.1
+        """, run=SYNTHETIC)
+    yield case("data/findings", """
+        trainer inspect data/odd.csv --label y --json odd.json
+        trainer inspect data/odd.csv --label y --data.test data/odd_test.csv
+        trainer init data/odd.csv --label y --output odd.toml
+        trainer --config odd.toml --train.epochs 2 --train.replicas 2 --run.dir run
+        trainer eval --model run --data.test data/odd_test.csv
+        trainer predict --model run --input data/odd_test.csv --output odd.jsonl
+        trainer init data/odd.csv --label code --output -
+        trainer init data/odd.csv --label long --task numbers --output -
+        trainer inspect data/odd.csv --label when
+        trainer importance --model run --repeats 2 --json importance.json
+        """)
+
+
 def all_cases(keys):
-    return [*of_help(keys), *of_configs(), *of_data(), *of_training(), *of_texts(), *of_series(), *of_keys(), *of_ranks(), *of_searches(), *of_runs(), *of_errors(), *of_damage()]
+    return [*of_help(keys), *of_configs(), *of_data(), *of_training(), *of_texts(), *of_series(), *of_keys(), *of_ranks(), *of_searches(), *of_runs(), *of_errors(), *of_damage(),
+            *of_second_times()]

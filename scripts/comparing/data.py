@@ -60,6 +60,20 @@ def spoil(lines):
     return lines
 
 
+def odd_records(seed, count):
+    """What inspect finds: numbers that stand for none, far dates, spellings, a leak, identifiers, a constant, long numbers."""
+    rng = random.Random(seed)
+    yield "row,key,age,code,when,colour,same,leak,long,half,below,y"
+    for i in range(count):
+        y, age = rng.randrange(2), rng.randint(20, 70)
+        yield ",".join([
+            str(i + 1), f"k{seed}{i * 7919 % 10007:05d}", "-999" if i % 9 == 4 else str(age), str(i % 3 * 10),
+            "1900-01-01" if i % 20 == 3 else f"20{10 + i % 9}-0{1 + i % 9}-{10 + i % 18}",
+            ["red", "Red", "RED ", "blue", "green"][rng.randrange(5)], "x", f"{y * 2 + rng.random() / 100:.4f}",
+            f"{123456789012 + i * 1000003}", ["0.5", "1/2", "", "half"][i % 4] if i % 5 else "0.25", f"{-rng.random() * 5 - 1:.3f}", "ny"[y],
+        ])
+
+
 def npy(type_name, shape, numbers, code):
     header = f"{{'descr': '{type_name}', 'fortran_order': False, 'shape': {tuple(shape)!r}, }}"
     header += " " * (63 - (len(header) + 10) % 64) + "\n"
@@ -115,6 +129,8 @@ def write_tables(folder):
     )
     bare = "".join(f"{a:.3f}\t{b:.3f}\t{c}\t{int(a + b > 5)}\n" for a, b, c in rows).encode()
     (folder / "bare.tsv.gz").write_bytes(gzip.compress(bare, mtime=0))
+    for name, seed, count in (("odd", 20, 200), ("odd_test", 21, 60)):
+        (folder / f"{name}.csv").write_text("\n".join(odd_records(seed, count)) + "\n")
     (folder / "clicks.libsvm").write_text("\n".join(sparse(5, 200)) + "\n")
     (folder / "clicks_test.libsvm").write_text("\n".join(sparse(6, 60)) + "\n")
     bad = list(sparse(7, 200))
