@@ -28,8 +28,17 @@ std::vector<float> values(int rank, Index count) {
 
 constexpr Index kLengths[] = {0, 1, 4, 100, 1000};
 
+// As it is, and where each call is compared over the ranks first.
+void on_plain_and_checked(const std::function<void(Communicator&)>& body) {
+  test::on_ranks([&](Communicator& comm) {
+    body(comm);
+    CheckedCommunicator checked(comm);
+    body(checked);
+  });
+}
+
 TEST(Communicator, BroadcastsFromEachRoot) {
-  test::on_ranks([](Communicator& comm) {
+  on_plain_and_checked([](Communicator& comm) {
     for (int root = 0; root < comm.size(); ++root) {
       for (const Index length : kLengths) {
         std::vector<float> data = values(comm.rank(), length);
@@ -41,7 +50,7 @@ TEST(Communicator, BroadcastsFromEachRoot) {
 }
 
 TEST(Communicator, SumsOverAllRanks) {
-  test::on_ranks([](Communicator& comm) {
+  on_plain_and_checked([](Communicator& comm) {
     const Index n = comm.size();
     for (const Index length : kLengths) {
       std::vector<float> blocking = values(comm.rank(), length);
@@ -58,7 +67,7 @@ TEST(Communicator, SumsOverAllRanks) {
 }
 
 TEST(Communicator, SumsSeveralBuffersUnderWayAtOnce) {
-  test::on_ranks([](Communicator& comm) {
+  on_plain_and_checked([](Communicator& comm) {
     std::vector<Index> a{1};
     std::vector<double> b{0.5, 0.25};
     const auto first = comm.start_all_reduce_sum(as_buffer(std::span(a)));
@@ -72,7 +81,7 @@ TEST(Communicator, SumsSeveralBuffersUnderWayAtOnce) {
 }
 
 TEST(Communicator, GathersEqualAndUnequalParts) {
-  test::on_ranks([](Communicator& comm) {
+  on_plain_and_checked([](Communicator& comm) {
     const std::vector<float> mine = values(comm.rank(), 3);
     std::vector<float> all(3 * static_cast<std::size_t>(comm.size()));
     comm.all_gather(as_buffer(std::span<const float>(mine)), as_buffer(std::span(all)));
@@ -93,7 +102,7 @@ TEST(Communicator, GathersEqualAndUnequalParts) {
 }
 
 TEST(Communicator, ExchangesSeveralMessagesBetweenEachPairInOrder) {
-  test::on_ranks([](Communicator& comm) {
+  on_plain_and_checked([](Communicator& comm) {
     const auto peers = static_cast<std::size_t>(comm.size());
     const std::vector<float> mine = values(comm.rank(), 5);
     std::vector<std::vector<float>> first(peers, std::vector<float>(2));
@@ -236,7 +245,7 @@ Index sum(Communicator& comm, Index mine) {
 }
 
 TEST(Communicator, SplitsByColorInTheOrderAskedFor) {
-  test::on_ranks([](Communicator& comm) {
+  on_plain_and_checked([](Communicator& comm) {
     const int parity = comm.rank() % 2;
     const auto part = comm.split(parity, -comm.rank());
     std::vector<Index> ranks(static_cast<std::size_t>(part->size()));
@@ -255,7 +264,7 @@ TEST(Communicator, SplitsByColorInTheOrderAskedFor) {
 }
 
 TEST(Communicator, PartsAndTheWholeCommunicateAtOnce) {
-  test::on_ranks([](Communicator& comm) {
+  on_plain_and_checked([](Communicator& comm) {
     const auto part = comm.split(comm.rank() % 2, comm.rank());
     const auto part_of_part = comm.split(comm.rank() % 2, 0)->split(part->rank() / 2, 0);
     const Index n = comm.size();
@@ -292,7 +301,7 @@ TEST(Communicator, PartsAndTheWholeCommunicateAtOnce) {
 }
 
 TEST(Communicator, PretendsThatNodesAreSmall) {
-  test::on_ranks([](Communicator& comm) {
+  on_plain_and_checked([](Communicator& comm) {
     EXPECT_EQ(comm.split_by_node(0)->size(), comm.size());
     for (const Index ranks_per_node : {1, 2, 3}) {
       const auto node = comm.split_by_node(ranks_per_node);

@@ -127,13 +127,18 @@ TEST(MissingRanks, AreThoseInNoCall) {
 }
 
 TEST(MissingRanks, AreThoseThatAreStoppedOrGoneWhateverTheyWereIn) {
-  StoppedProcess stopped;
-  std::vector<Activity> ranks = waiting({7, 7, 7});
+  StoppedProcess stopped, unreaped;
+  std::vector<Activity> ranks = waiting({7, 7, 7, 7});
   ranks[0].pid = StoppedProcess().end();
   ranks[2].pid = stopped.pid();
-  EXPECT_EQ(missing_ranks(ranks), (std::vector{0, 2}));
+  ranks[3].pid = unreaped.pid();
+  ::kill(unreaped.pid(), SIGKILL);
+  siginfo_t ended;
+  ::waitid(P_PID, static_cast<id_t>(unreaped.pid()), &ended, WEXITED | WNOWAIT);
+  EXPECT_EQ(missing_ranks(ranks), (std::vector{0, 2, 3}));
   const std::string text = describe_stall(ranks, 61, false);
-  expect_parts(text, {"2 of 3 did not arrive: ranks 0, 2\n", ") is gone, in phase start\n",
+  expect_parts(text, {"3 of 4 did not arrive: ranks 0, 2, 3\n", ") is gone, in phase start\n",
+                      fmt::format("pid {}) is gone, in phase start", unreaped.pid()),
                       fmt::format("pid {}) is stopped, in phase start", stopped.pid())});
 }
 
