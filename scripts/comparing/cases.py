@@ -344,6 +344,7 @@ def of_keys():
         trainer --config run.toml --run.dir renamed --train.init run/model.safetensors --train.init_rename '0=0,2=2'
         trainer --config run.toml --run.dir nan --debug.nan_replica 1 --debug.nan_steps 3 --debug.nan_step 2 --train.on_nan skip --train.skip_limit 5
         ! trainer --config run.toml --run.dir many --debug.nan_replica 1 --debug.nan_steps 3 --debug.nan_step 2 --train.on_nan skip --train.skip_limit 2
+        trainer --config run.toml --run.dir stars --train.lr_multiplier '0*: 0.3, *.b*s: 2' --train.class_weights balanced --train.weight_decay_multiplier '2.*: 0' --train.weight_decay 0.1
         trainer --config run.toml --run.dir quiet --run.progress none --run.time_limit '50 minutes' --data.synthetic_features 5 --data.synthetic_noise 0.9
         trainer compare run rms nadam ada muon plateau focal from renamed nan many quiet --all
         trainer report plateau focal nan --output page.html
@@ -365,6 +366,8 @@ def of_keys():
         ! mpirun -np 2 trainer --config run.toml --run.dir fails --debug.fail_rank 1 --debug.fail_step 3
         trainer plan --config run.toml --np 2,3,5 --distribute.strategy parameter_server --distribute.servers 1 --distribute.bucket_kib 1 --train.replicas 4
         trainer plan --config run.toml --np 2,4 --distribute.strategy zero1 --train.optimizer adam --distribute.bucket_kib 2
+        mpirun -np 2 trainer --config run.toml --run.dir chunks --model.layers 'dense(9) relu dense(9) tanh dense(8) relu dense(3)' --distribute.stages 2 --distribute.schedule 'interleaved(2)' --distribute.strategy allreduce --distribute.algorithm mpi --report.histograms true --report.tensorboard true --train.optimizer adafactor
+        trainer plan --config run.toml --np 2,4 --model.layers 'dense(64, split=rows) relu dense(3)' --distribute.strategy zero1 --train.optimizer lamb
         trainer plan --config run.toml --np 2,8 --distribute.strategy allreduce --distribute.algorithm rabenseifner --distribute.reduction native
         trainer plan --config run.toml --np 4 --distribute.strategy local_sgd --train.optimizer adam --distribute.average_state true --distribute.reduction native
         trainer plan --config run.toml --np 2,4,8 --distribute.stages 2 --distribute.strategy allreduce --train.optimizer adam --distribute.schedule gpipe
