@@ -246,6 +246,24 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
       {"eval.threshold", [](const std::string& text) { parse_threshold("key", text); }}};
 }
 
+// "a number above 0 and below 1", "a whole number from 1 to 1024": the borders are values or not as it says.
+TEST_F(Keys, OfNumbersHaveTheBordersThatTheyName) {
+  static const std::regex kLow(R"(\b(above|from|of at least) ([-\d.]+))"),
+      kHigh(R"(\b(below|at most|to) ([-\d.]+))");
+  int borders = 0;
+  for (const Option& option : options_) {
+    if (option.expected.find("number") == std::string::npos) continue;
+    for (const std::regex& words : {kLow, kHigh}) {
+      std::smatch found;
+      if (!std::regex_search(option.expected, found, words)) continue;
+      const bool is_value = found[1] != "above" && found[1] != "below";
+      EXPECT_EQ(option.accepts(found[2].str()), is_value) << option.key << ": " << option.expected;
+      ++borders;
+    }
+  }
+  EXPECT_GT(borders, 100);
+}
+
 TEST_F(Keys, HaveExamplesThatAreValues) {
   const auto all = parsers();
   int examples = 0;
