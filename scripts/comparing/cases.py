@@ -562,7 +562,7 @@ def of_damage():
     """What commands say of a run whose files are gone, cut off or not its own."""
     damages = {
         "gone": "rm $r/run.json",
-        "cut": "head -c 200 run/run.json > $r/run.json",
+        "cut": "head -n 9 run/run.json > $r/run.json",
         "metrics": "head -c 700 run/metrics.jsonl > $r/metrics.jsonl",
         "words": "sed -i 's/\"loss\"/\"lost\"/' $r/metrics.jsonl",
         "model": "rm $r/model.safetensors",
