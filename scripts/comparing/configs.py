@@ -1,4 +1,10 @@
-"""The configs of the cases: generated records, a table, its plain columns, arrays and images."""
+"""The configs of the cases: generated records, a table, its plain columns, arrays, images, a text, series, sequences."""
+
+REPEATABLE = """[distribute]
+reduction = "ordered"
+[checkpoint]
+wait = true
+"""
 
 SYNTHETIC = """
 [run]
@@ -17,11 +23,7 @@ lr = 0.05
 epochs = 2
 global_batch = 30
 replicas = 4
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-"""
+""" + REPEATABLE
 
 TABLE = """
 [run]
@@ -65,11 +67,7 @@ threshold = "f1"
 [report]
 tensorboard = true
 histograms = true
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-"""
+""" + REPEATABLE
 
 PLAIN_TABLE = """
 [run]
@@ -91,11 +89,7 @@ lr = 0.02
 epochs = 4
 global_batch = 50
 replicas = 2
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-"""
+""" + REPEATABLE
 
 ARRAYS = """
 [run]
@@ -111,11 +105,7 @@ lr = 0.05
 steps = 12
 global_batch = 32
 replicas = 2
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-"""
+""" + REPEATABLE
 
 IMAGES = """
 [run]
@@ -132,11 +122,7 @@ momentum = 0.9
 steps = 8
 global_batch = 24
 replicas = 2
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-"""
+""" + REPEATABLE
 
 TEXT = """
 [run]
@@ -159,11 +145,7 @@ global_batch = 16
 replicas = 2
 [eval]
 metrics = ["bits_per_character", "perplexity"]
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-"""
+""" + REPEATABLE
 
 SERIES = """
 [run]
@@ -188,11 +170,7 @@ lr = 0.02
 epochs = 3
 global_batch = 20
 replicas = 2
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-"""
+""" + REPEATABLE
 
 SEQUENCES = """
 [run]
@@ -211,8 +189,4 @@ momentum = 0.9
 epochs = 3
 global_batch = 20
 replicas = 2
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-"""
+""" + REPEATABLE

@@ -50,7 +50,12 @@ TEXTS = [
     (PAGE, r"^(\d+ % of the time|Rank \d+ on host .* is slow)", None, "what shares of the time suggest"),
 ]
 
-# (files, line, reason): lines whose place hangs on time; they are compared in the order of their texts, after the others.
+# (text, its replacement, reason): sentences that stand in records and pages as well as in what is printed.
+SENTENCES = [
+    (r"has [\d,]+ of the [\d,]+ bytes that it had", "has ~", "length of the lines with times"),
+]
+
+# (files, line, reason): lines whose place depends on time; they are compared in the order of their texts, after the others.
 UNORDERED = [
     (PRINTED, r"checkpoint of step", "a checkpoint is written beside training, and its line comes when it is whole"),
     (ERRORS, r"^rank \d+: ", "mpirun passes on what the ranks write as it comes"),
@@ -193,8 +198,11 @@ def hidden_parts(manifest):
 
 
 def checkpoint_state(path, content):
+    manifest = path.parent / "manifest.json"
+    if not manifest.is_file():  # nothing says where its times are
+        return [("length", str(len(content)))]
     content = bytearray(content)
-    for file, begin, end in hidden_parts(json.loads((path.parent / "manifest.json").read_text())):
+    for file, begin, end in hidden_parts(json.loads(manifest.read_text())):
         if file == path.name:
             content[begin:end] = bytes(end - begin)
     return rows_of_bytes(bytes(content))
@@ -276,13 +284,20 @@ def rank_timeline_lines(name, text):
 
 
 def timeline_lines(text):
-    """Events of a timeline without their times, in the order of their names: their order and number hang on times."""
+    """Events of a timeline without their times, in the order of their names: their order and number depend on times."""
     events = {re.sub(r'"(ts|dur)":[\d.]+', rf'"\1":{MASKED}', line.rstrip(",")) for line in text.splitlines()}
     return [("events", event) for event in sorted(events)]
 
 
 def lines(name, path, content):
     """(place, text) of a file, masked. `name` is that of name_of()."""
+    found = lines_by_kind(name, path, content)
+    for what, instead, _ in SENTENCES:
+        found = [(place, re.sub(what, instead, text)) for place, text in found]
+    return found
+
+
+def lines_by_kind(name, path, content):
     if name.endswith("/events.out.tfevents"):
         return list(event_lines(content))
     if re.fullmatch(r".*\.onnx(_features)?", name):
