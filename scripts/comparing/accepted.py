@@ -19,18 +19,17 @@ FILES = re.compile(r".*\.(csv|html)|.*metrics\.jsonl|(?!.*/).*\.(toml|txt|json|j
                    r"|(.*/)?(run|summary|evaluation|schema|sweep|importance)\.json")
 SKIPPED = re.compile(r"(.*/)?checkpoints/.*|trace.*")
 FIGURE = re.compile(r"(?<![\w.])-?(?:\d[\d,]*\.\d+(?:e[+-]?\d{1,2})?|\d+e[+-]?\d{1,2})(?!\w)")
-MACHINES = {"models/processor"}  # cases that only some machines run
+FOLDER = "running"  # in which cases run
 DIGESTS, SUMS = 8, 3
 CLOSE = 5e-4  # of a figure: what another processor makes of it after some steps
 
-# (files, text, what stands instead or None where the line is left out): what hangs on the machine.
+# (files, text, what stands instead or None where the line is left out): what depends on the machine.
 MACHINE = [(re.compile(files), re.compile(what), instead) for files, what, instead in [
-    (r".*", r"/\S*/work/", ""),
+    (r".*", rf"/\S*/{FOLDER}/", ""),
     (masks.ERRORS, r"^(-{20,}|Primary job|a non-zero exit code|mpirun detected|the job to be|  Process name:|  Exit code:"
                    r"|prterun|mpirun|\[\S+:\d+\]|Proc: |Errorcode: |MPI_ABORT|NOTE: |You may or may not|exactly when|PRTE"
                    r"|with errorcode|$)", None),
     (r".*", r"before=20\d\d", "before=20~"),
-    (r".*", r"has [\d,]+ of the [\d,]+ bytes that it had", "has ~"),  # of times
     (r".*", r"(, precision \w+; ).*", r"\1~"),
     (r".*(json|jsonl|html)", r"^(.*\.(hosts?\[\d+\]|host|cpu|cores(\[\d+\])?|placement(\[\d+\])*) = ).*", r"\1~"),
     (r".*", r"^(commit|build|MPI|kernels|bf16|compiler|libraries|  (ONNX|HDF5|libzip|ISA-L|Chart.js) [\d.]+)\b.*: .*", "~"),
@@ -42,7 +41,7 @@ MACHINE = [(re.compile(files), re.compile(what), instead) for files, what, inste
 
 
 def lines_of(name, path):
-    """The masked lines of a file, without what hangs on the machine; of a page its data and its sentences."""
+    """The masked lines of a file, without what depends on the machine; of a page its data and its sentences."""
     lines = masks.lines(name, path, path.read_bytes())
     lines = [text for place, text in lines if not (name.endswith(".html") and place.startswith("line "))]
     for files, what, instead in MACHINE:
@@ -85,50 +84,59 @@ def sum_of(figures):
     return total, slack
 
 
-def sums(lines):
+def sums_of(lines):
     figures = [text.replace(",", "") for line in lines for text in FIGURE.findall(line)]
     return [sum_of(part) for part in parts(figures, SUMS)]
 
 
-def written(case, files):
-    """The lines of a case."""
-    words = []
+def fingerprints(files):
+    """{name: [all digests as one word or "-", the sums]} of what a case printed and wrote."""
+    found = {}
     for name, lines in texts_of(files).items():
         digests = "".join(digest(part) for part in parts(lines, DIGESTS))
-        words += [f"{name}:", digests or "-", *(f"{total:.4g}" for total, _ in sums(lines))]
-    return [f"case {case.name}", *textwrap.wrap(" ".join(words), 118, break_long_words=False, break_on_hyphens=False)]
-
-
-def read(text):
-    """{case: {name: the words behind it}}."""
-    found = collections.defaultdict(dict)
-    for line in text.splitlines():
-        if line.startswith("case "):
-            case = found[line.removeprefix("case ")]
-        elif not line.startswith("#"):
-            for word in line.split():
-                if word.endswith(":"):
-                    name = word.removesuffix(":")
-                    case[name] = []
-                else:
-                    case[name].append(word)
+        found[name] = [digests or "-", *(f"{total:.4g}" for total, _ in sums_of(lines))]
     return found
 
 
-def changes(lines, accepted):
+def to_text(cases):
+    """The file of {case: fingerprints}."""
+    lines = []
+    for case, found in cases.items():
+        words = " ".join(word for name, words in found.items() for word in (f"{name}:", *words))
+        lines += [f"case {case}", *textwrap.wrap(words, 118, break_long_words=False, break_on_hyphens=False)]
+    return "\n".join(lines) + "\n"
+
+
+def read(text):
+    """{case: fingerprints}."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("case "):
+            case = found[line.removeprefix("case ")] = {}
+        elif not line.startswith("#"):
+            for word in line.split():
+                if word.endswith(":"):
+                    words = case[word.removesuffix(":")] = []
+                else:
+                    words.append(word)
+    return found
+
+
+def changes(lines, digests, sums):
     """What to show of a text that is no longer the accepted one; nothing: it is."""
-    digests = [digest(part) for part in parts(lines, DIGESTS)]
-    before = [] if accepted[0] == "-" else re.findall("..", accepted[0])
-    shown = [line for part, old, new in zip(parts(lines, DIGESTS), before, digests) if old != new for line in part]
-    if len(before) != len(digests):
+    found = parts(lines, DIGESTS)
+    before = [] if digests == "-" else re.findall("..", digests)
+    shown = [line for part, old in zip(found, before) if digest(part) != old for line in part]
+    if len(before) != len(found):
         return [f"{len(lines)} lines, where there were more or fewer", *shown]
     if shown:
         return shown
-    if len(sums(lines)) != len(accepted) - 1:
+    figures = sums_of(lines)
+    if len(figures) != len(sums):
         return ["more or fewer figures than before"]
-    for number, ((total, slack), old) in enumerate(zip(sums(lines), accepted[1:]), 1):
-        if not abs(total - float(old)) <= slack + 6e-4 * abs(float(old)):
-            return [f"part {number} of {len(accepted) - 1} of the figures: a sum of their logarithms is {total:.4g}, was {old}"]
+    for number, ((total, slack), old) in enumerate(zip(figures, map(float, sums)), 1):
+        if not abs(total - old) <= slack + 6e-4 * abs(old):
+            return [f"part {number} of {len(sums)} of the figures: a sum of their logarithms is {total:.4g}, was {old:.4g}"]
     return []
 
 
@@ -137,7 +145,8 @@ def differences(accepted, files):
     found = texts_of(files)
     for name in sorted(accepted.keys() | found.keys()):
         if name in accepted and name in found:
-            shown = changes(found[name], accepted[name])
+            digests, *sums = accepted[name]
+            shown = changes(found[name], digests, sums)
         else:
             shown = ["no longer written" if name in accepted else "not written before"]
         if shown:

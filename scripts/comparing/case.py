@@ -18,12 +18,13 @@ class Case:
     name: str
     commands: list
     files: dict
+    needs: str = ""  # what some machines lack: there is no accepted output of such a case
 
 
-def case(name, commands, **files):
+def case(name, commands, needs="", **files):
     """`files` maps a name without its ending to the text of NAME.toml."""
     lines = [line.strip() for line in commands.strip().splitlines()]
-    return Case(name, [line for line in lines if line], {f"{file}.toml": text for file, text in files.items()})
+    return Case(name, [line for line in lines if line], {f"{file}.toml": text for file, text in files.items()}, needs)
 
 
 def failing(commands):

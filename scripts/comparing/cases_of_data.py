@@ -4,7 +4,8 @@ import pathlib
 import tomllib
 
 from .case import CONFIGS, ROOT, case
-from .configs import ARRAYS, IMAGES, PLAIN_TABLE, SEQUENCES, SERIES, TEXT
+from .configs import ARRAYS, IMAGES, PLAIN_TABLE, REPEATABLE, SEQUENCES, SERIES, TEXT
+from .data import has_stand_in
 
 
 def of_help(keys):
@@ -35,7 +36,8 @@ def of_configs():
     for path in sorted(CONFIGS.glob("*.toml")):
         config = tomllib.loads(path.read_text())
         data, strategy = config["data"], config["distribute"].get("strategy")
-        files = {key: f"data/{pathlib.PurePath(data[key]).name}" for key in ("train", "test", "train_labels", "test_labels") if key in data}
+        files = {key: f"data/{pathlib.PurePath(data[key]).name}"
+                 for key in ("train", "test", "train_labels", "test_labels") if key in data}
         flags = " ".join(f"--data.{key} {file}" for key, file in files.items())
         short = f"{flags} --train.global_batch 32 --train.steps 4 --run.dir run --checkpoint.wait true"
         if strategy in ("allreduce", "local_sgd"):
@@ -47,7 +49,7 @@ def of_configs():
             mpirun -np 2 trainer --config config.toml {short}
             trainer eval --model run --json eval.json
             trainer predict --model run --input {files.get("test", files["train"])} --output predictions.csv
-            """, config=path.read_text())
+            """, needs="" if has_stand_in(data) else "scripts/fetch-data", config=path.read_text())
 
 
 def of_data():
@@ -130,11 +132,7 @@ lr = 0.1
 epochs = 2
 global_batch = 20
 replicas = 2
-[distribute]
-reduction = "ordered"
-[checkpoint]
-wait = true
-""")
+""" + REPEATABLE)
     yield case("data/findings", """
         trainer inspect data/odd.csv --label y --json odd.json
         trainer inspect data/odd.csv --label y --data.test data/odd_test.csv

@@ -68,7 +68,7 @@ def of_training():
     yield case("models/processor", """
         trainer --config run.toml --run.dir bf16 --train.precision bf16 --debug.emulate_bf16 true
         trainer --config run.toml --run.dir threads --train.threads 2
-        """, run=IMAGES)
+        """, needs="two cores and a processor with bf16", run=IMAGES)
 
 
 def of_keys():

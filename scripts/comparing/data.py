@@ -61,7 +61,7 @@ def spoil(lines):
 
 
 def odd_records(seed, count):
-    """What inspect finds: numbers that stand for none, far dates, spellings, a leak, identifiers, a constant, long numbers."""
+    """What inspect finds: numbers for missing ones, far dates, spellings, a leak, identifiers, a constant, long numbers."""
     rng = random.Random(seed)
     yield "row,key,age,code,when,colour,same,leak,long,half,below,y"
     for i in range(count):
@@ -70,7 +70,8 @@ def odd_records(seed, count):
             str(i + 1), f"k{seed}{i * 7919 % 10007:05d}", "-999" if i % 9 == 4 else str(age), str(i % 3 * 10),
             "1900-01-01" if i % 20 == 3 else f"20{10 + i % 9}-0{1 + i % 9}-{10 + i % 18}",
             ["red", "Red", "RED ", "blue", "green"][rng.randrange(5)], "x", f"{y * 2 + rng.random() / 100:.4f}",
-            f"{123456789012 + i * 1000003}", ["0.5", "1/2", "", "half"][i % 4] if i % 5 else "0.25", f"{-rng.random() * 5 - 1:.3f}", "ny"[y],
+            f"{123456789012 + i * 1000003}", ["0.5", "1/2", "", "half"][i % 4] if i % 5 else "0.25",
+            f"{-rng.random() * 5 - 1:.3f}", "ny"[y],
         ])
 
 
@@ -141,8 +142,8 @@ def write_tables(folder):
 def write_texts(folder):
     """A text of sentences, a part of it with a word that the first one lacks, and reviews with stars and a shop."""
     rng = random.Random(13)
-    subjects, verbs, things = ["Ann", "the old fox", "Bär", "nobody"], ["sees", "buys", "paints"], ["a boat", "stars", "two kegs"]
-    sentence = lambda: f"{rng.choice(subjects)} {rng.choice(verbs)} {rng.choice(things)}{rng.choice('.!;')}"
+    words = ["Ann", "the old fox", "Bär", "nobody"], ["sees", "buys", "paints"], ["a boat", "stars", "two kegs"]
+    sentence = lambda: " ".join(rng.choice(each) for each in words) + rng.choice(".!;")
     (folder / "story.txt").write_text("\n".join(sentence() for _ in range(220)) + "\n")
     (folder / "other.txt").write_text("\n".join(sentence() for _ in range(40)) + "\nNobody sells zebras.\n")
     lines = ["review,shop,stars"]
@@ -154,7 +155,7 @@ def write_texts(folder):
 
 
 def write_series(folder):
-    """Days of three shops: one begins late, one lacks days, one has empty and negative numbers; and hours of one sensor."""
+    """Days of three shops: one begins late, has empty and negative numbers, one lacks days; and hours of one sensor."""
     rng = random.Random(14)
     first, lines = datetime.date(2021, 12, 20), ["day,shop,open,sold,guests"]
     for i in range(150):
@@ -162,10 +163,13 @@ def write_series(folder):
         for shop, start, base in (("north", 0, 50), ("east", 25, -4), ("west", 0, 9)):
             if i >= start and not (shop == "west" and i % 31 in (4, 5)):
                 sold = base + 10 * math.sin(i / 7 * 2 * math.pi) + i / 10 + rng.gauss(0, 1)
-                lines.append(f"{day},{shop},{int(day.weekday() < 6)},{'' if shop == 'east' and i % 40 == 30 else f'{sold:.2f}'},{100 + i % 9}")
+                label = "" if shop == "east" and i % 40 == 30 else f"{sold:.2f}"
+                lines.append(f"{day},{shop},{int(day.weekday() < 6)},{label},{100 + i % 9}")
     (folder / "shops.csv").write_text("\n".join(lines) + "\n")
-    hours = ["time;load"] + [f"{i // 24 % 28 + 1:02d}.03.2023 {i % 24:02d}:30;{20 + i % 24 + rng.random():.3f}".replace(".", ",", 3).replace(",", ".", 2)
-                             for i in range(400)]
+    hours = ["time;load"]
+    for i in range(400):
+        load = f"{20 + i % 24 + rng.random():.3f}".replace(".", ",")
+        hours.append(f"{i // 24 % 28 + 1:02d}.03.2023 {i % 24:02d}:30;{load}")
     (folder / "sensor.csv").write_text("\n".join(hours) + "\n")
     steps = [[[math.sin(i + s * (1 + i % 3)), rng.gauss(0, 1)] for s in range(9)] for i in range(160)]
     flat = [value for record in steps for step in record for value in step]
@@ -217,13 +221,24 @@ def write_images(folder):
     (folder / "data_batch_1.bin").write_bytes(b"".join(record(i) for i in range(40)))
 
 
-def write_stand_in(folder, config, seed, fetched):
-    """Small tables with the names and the columns that the [data] section of a config has; `fetched`: or what fetch-data made."""
+def has_stand_in(data):
+    """Whether there are small files for a [data] section: a table that names its columns, or images of write_images()."""
+    return "numeric" in data or data["train"].endswith("-ubyte.gz")
+
+
+def copy_beginnings(folder, config):
+    """The beginnings of what fetch-data made for a config that has no stand-in."""
+    data = tomllib.loads(config.read_text())["data"]
+    for key in () if has_stand_in(data) else ("train", "test"):
+        path = config.parents[1] / data.get(key, "")
+        if path.is_file():
+            (folder / path.name).write_bytes(path.read_bytes()[:1_000_000])
+
+
+def write_stand_in(folder, config, seed):
+    """Small tables with the names and the columns that the [data] section of a config has."""
     data = tomllib.loads(config.read_text())["data"]
     if "numeric" not in data:
-        for path in (config.parents[1] / data[key] for key in ("train", "test") if data.get(key, "").startswith("data/")):
-            if fetched and path.is_file():
-                (folder / path.name).write_bytes(path.read_bytes()[:1_000_000])
         return
     rng, label = random.Random(seed), data["label"]
     columns = [*data["numeric"], *(name for name in data["categorical"] if name not in data["numeric"])]
