@@ -84,7 +84,7 @@ TEST_F(Run, SaysWhereItsRanksAre) {
 }
 
 TEST_F(Run, TheModelCanBeEvaluatedAgainOnAnotherNumberOfRanks) {
-  const std::string run = trained(2, "--data.validation_share 0.2");
+  const std::string run = trained(2, "--data.validation 'share(0.2)'");
   std::map<std::string, Json> last;
   for (const Json& line : metric_lines(run + "/metrics.jsonl", "evaluation")) last[line.at("split")] = line;
   ASSERT_EQ(last.size(), 2);

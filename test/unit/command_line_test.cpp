@@ -319,7 +319,7 @@ TEST(LoadConfig, TakesFlagsOverFileOverDefaults) {
 }
 
 TEST(LoadConfig, LetsAFlagStandForWhatMeansTheSame) {
-  const std::string file = "[train]\nepochs = 2\nlr = 0.1\n[data]\nvalidation_share = 0.1\n";
+  const std::string file = "[train]\nepochs = 2\nlr = 0.1\n[data]\nvalidation = 'w'\n";
   const auto given = [&](const Arguments& flags) { return load(flags, file).given; };
   using Keys = std::set<std::string>;
   EXPECT_EQ(given({}), (Keys{"train.epochs", "train.lr", "data.validation"}));

@@ -22,7 +22,7 @@ class Compare : public testing::Test {
     const RunDirectory run{directory_.path() / name};
     std::filesystem::create_directories(run.root);
     write_file_atomically(run.config(),
-                          fmt::format("[run]\ndir = \"{}\"\n[data]\nvalidation_share = 0.1\n[train]\n"
+                          fmt::format("[run]\ndir = \"{}\"\n[data]\nvalidation = 'share(0.1)'\n[train]\n"
                                       "early_stopping_metric = \"{}\"\n{}\n",
                                       name, measure, train));
     std::string lines = "{\"kind\":\"train\",\"step\":5,\"epoch\":0.5,\"samples_seen\":50,\"loss\":2.5}\n";

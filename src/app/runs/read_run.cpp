@@ -65,7 +65,7 @@ std::set<std::string> keys_named_idle(const std::string& toml) {
 }
 
 void take_config(ViewedRun& run, const std::string& text) {
-  const Config config = load_config({}, {"config.toml", text}, readable_options());
+  const Config config = load_config({}, {"config.toml", text}, known_options());
   const std::set<std::string> idle = keys_named_idle(text);
   for (const Option& option : known_options()) {
     const bool shown = option.has_value(config) && !idle.contains(option.key);

@@ -97,7 +97,7 @@ CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& r
   agree(comm, [&] {
     if (!is_there(run.config())) return;
     const ConfigText text{.file = run.config().string(), .text = read_file(run.config())};
-    checkpoints = checkpoint_directory(load_config({}, text, readable_options()), run);
+    checkpoints = checkpoint_directory(load_config({}, text, known_options()), run);
     if (comm.rank() == 0) refuse_foreign_checkpoints(checkpoints, run);
   });
   return checkpoints;
@@ -192,7 +192,7 @@ ResumeState find_resume_state(Communicator& comm, const Config& config) {
     const CheckpointReader* checkpoint = resume.checkpoint.get();
     const std::filesystem::path file =
         checkpoint != nullptr ? checkpoint->directory() / kCheckpointConfig : resume.directory.config();
-    resume.config = load_config({}, {.file = file.string(), .text = read_file(file)}, readable_options());
+    resume.config = load_config({}, {.file = file.string(), .text = read_file(file)}, known_options());
     if (checkpoint != nullptr) resume.schema = checkpoint->text(RunDirectory{}.schema().string());
   });
   return resume;
