@@ -202,13 +202,6 @@ Config complete(Config config, const ResumeState& resume) {
   if (resume.config && !config.given.contains("train.replicas")) {
     config.train.replicas = resume.config->train.replicas;
   }
-  if (resume.config && !config.given.contains("data.missing_values")) {
-    // The default of earlier versions is the beginning of today's.
-    std::vector<std::string>& now = config.data.table.missing_values;
-    const std::vector<std::string>& before = resume.config->data.table.missing_values;
-    if (before.size() < now.size() && std::ranges::equal(before, std::span(now).first(before.size())))
-      now = before;
-  }
   return config;
 }
 
@@ -276,9 +269,7 @@ void prepare(ResumeState& resume, const Config& config) {
 
 void refuse_changes(const Config& now, const RecordSource& train, const ResumeState& resume) {
   if (!resume.config) return;
-  Config before = *resume.config;
-  // An older run kept no format that follows from the end of a file's name.
-  if (before.data.format.empty()) before.data.format = now.data.format;
+  const Config& before = *resume.config;
   constexpr std::size_t kMaxValueBytes = 1000;
   std::vector<std::string> changes;
   const auto is_allowed = [&now](const std::string& key) {
