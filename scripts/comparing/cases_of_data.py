@@ -96,11 +96,11 @@ def of_data():
         """)
     yield case("data/formats", """
         trainer --config table.toml --data.train data/parts --data.chunk_kib 1
-        trainer --config table.toml --run.dir stream --data.memory stream --data.shuffle_buffer 40 --data.validation_share 0
+        trainer --config table.toml --run.dir stream --data.memory stream --data.shuffle_buffer 40 --data.validation ''
         trainer --config table.toml --run.dir windows --data.train data/people_windows.csv --data.encoding windows-1252
         trainer --config table.toml --run.dir full --data.mode full --data.audit true --train.epochs 1
-        trainer --config table.toml --run.dir group --data.validation_share 0 --data.validation 'group(customer, 0.2)'
-        trainer --config table.toml --run.dir time --data.validation_share 0 --data.validation 'time(joined, 0.2)'
+        trainer --config table.toml --run.dir group --data.validation 'group(customer, 0.2)'
+        trainer --config table.toml --run.dir time --data.validation 'time(joined, 0.2)'
         trainer --config arrays.toml --run.dir archive --data.train data/arrays.npz:x --data.train_labels data/arrays.npz:classes
         trainer --config images.toml --run.dir idx --data.augment 'crop(1) flip cutout(2)' --data.mean 0.3 --data.std 0.2
         trainer --config raw.toml --run.dir raw --data.format raw --data.raw_layout 'label:u8 features:u8[8,8,1]' --data.train data/small.bin

@@ -21,7 +21,7 @@ def of_searches():
         trainer cv --config run.toml --run.dir time --folds 2 --time joined --data.test '' --train.epochs 1
         trainer cv --config run.toml --run.dir column --folds 3 --fold-column part --data.test '' --train.epochs 1 --data.train data/people_bad.csv --data.on_bad_record skip --data.max_bad_share 0.1
         trainer compare cv group time column --csv compare.csv
-        """, run=PLAIN_TABLE.replace("validation_share = 0.2\n", ""))
+        """, run=PLAIN_TABLE.replace('validation = "share(0.2)"\n', ""))
 
 
 def of_runs():
@@ -231,8 +231,8 @@ def of_second_times():
         trainer status cv number
         trainer report cv --output page.html
         trainer predict --model cv/fold-0001 --input data/new.csv --output -
-        """, run=PLAIN_TABLE.replace("validation_share = 0.2\n", "").replace('test = "data/people_test.csv"\n', "").replace("epochs = 4", "epochs = 1"),
-               number=PLAIN_TABLE.replace("validation_share = 0.2\n", "").replace('label = ["kind"]', 'label = ["price"]')
+        """, run=PLAIN_TABLE.replace('validation = "share(0.2)"\n', "").replace('test = "data/people_test.csv"\n', "").replace("epochs = 4", "epochs = 1"),
+               number=PLAIN_TABLE.replace('validation = "share(0.2)"\n', "").replace('label = ["kind"]', 'label = ["price"]')
                .replace('"city", "kind"]', '"city"]').replace('"price",', '"kind",').replace("dense(3)", "dense(1)").replace("epochs = 4", "epochs = 1")
                .replace('optimizer = "adam"', 'loss = "mean_squared_error"').replace('test = "data/people_test.csv"\n', ""))
     yield case("runs/again", """

@@ -75,7 +75,7 @@ dir = "run"
 [data]
 train = "data/people.csv"
 test = "data/people_test.csv"
-validation_share = 0.2
+validation = "share(0.2)"
 label = ["kind"]
 numeric = ["age", "hours"]
 categorical = ["city", "kind"]
@@ -97,7 +97,7 @@ dir = "run"
 [data]
 train = "data/x.npy"
 train_labels = "data/classes.npy"
-validation_share = 0.2
+validation = "share(0.2)"
 [model]
 layers = "dense(10) relu dense(3)"
 [train]
@@ -113,7 +113,7 @@ dir = "run"
 [data]
 train = "data/small-images.idx"
 train_labels = "data/small-labels.idx"
-validation_share = 0.2
+validation = "share(0.2)"
 [model]
 layers = "conv2d(4, 3, padding=same) relu maxpool(2) flatten dense(3)"
 [train]

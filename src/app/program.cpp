@@ -30,7 +30,7 @@ struct ParsedLine {
 
 ParsedLine parse(const std::vector<std::string>& arguments) {
   try {
-    CommandLine line = parse_command_line(arguments, readable_options());
+    CommandLine line = parse_command_line(arguments, known_options());
     if (line.has("model")) line.flags["model"] = {find_model(line.text("model"))};
     return {std::move(line), std::nullopt};
   } catch (const Error& error) {

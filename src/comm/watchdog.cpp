@@ -92,8 +92,8 @@ class Board {
     if (host.rank() != 0 && where[1] >= 0) {
       file = ::open(fmt::format("/proc/{}/fd/{}", where[0], where[1]).c_str(), O_RDWR | O_CLOEXEC);
     }
-    if (all_true(host, file >= 0) || file < 0) return file;
-    ::close(file);
+    if (all_true(host, file >= 0 && where[1] >= 0)) return file;  // -1: the file may have no bytes
+    if (file >= 0) ::close(file);
     return -1;
   }
 

@@ -270,27 +270,12 @@ void check_settings(const std::vector<Setting>& settings, std::span<const Option
 }
 
 // `--train.steps 5` is meant instead of the file's `epochs`, not beside it.
-bool loses_to_a_flag(const Option& option, const std::set<std::string>& flagged) {
-  const std::string& key = option.key;
-  if (flagged.contains(key) || (option.earlier && flagged.contains("data.validation"))) return true;
+bool loses_to_a_flag(const std::string& key, const std::set<std::string>& flagged) {
+  if (flagged.contains(key)) return true;
   return std::ranges::any_of(alternative_keys(), [&](const Alternatives& group) {
     return std::ranges::count(group.keys, key) > 0 &&
            std::ranges::any_of(group.keys, [&](const std::string& other) { return flagged.contains(other); });
   });
-}
-
-// Keys of earlier versions become the key of today.
-void adopt_earlier(Config& config, std::span<const Option> options) {
-  const bool replaces_share =
-      config.flagged.contains("data.validation_share") && !config.flagged.contains("data.validation");
-  adopt_earlier_keys(config.data, replaces_share);
-  for (const Option& option : options) {
-    if (!option.earlier || !option.is_default(config)) continue;  // one that says nothing is left
-    for (std::set<std::string>* keys : {&config.given, &config.flagged}) {
-      if (keys->erase(option.key) > 0) keys->insert("data.validation");
-    }
-    std::ranges::replace(config.run.resume_allow, option.key, "data.validation");
-  }
 }
 
 }  // namespace
@@ -392,9 +377,7 @@ Config load_config(const CommandLine& line, const ConfigText& file, std::span<co
   for (const Setting& flag : line.settings) config.flagged.insert(flag.key);
   check_settings(line.settings, options);
   std::vector<Setting> settings = read_toml(file.text, file.file, options);
-  std::erase_if(settings, [&](const Setting& each) {
-    return loses_to_a_flag(*find_option(options, each.key), config.flagged);
-  });
+  std::erase_if(settings, [&](const Setting& each) { return loses_to_a_flag(each.key, config.flagged); });
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const auto& [key, value] = settings[i];
@@ -402,7 +385,6 @@ Config load_config(const CommandLine& line, const ConfigText& file, std::span<co
     find_option(options, key)->assign(config, value);
     config.given.insert(key);
   }
-  adopt_earlier(config, options);
   return config;
 }
 

@@ -115,17 +115,6 @@ void declare_data(const auto& data, const KnownNames& names) {
   declare_text(data.inner(&DataOptions::text));
 }
 
-// Keys of earlier versions, behind all others: see adopt_earlier_keys().
-void declare_earlier(const auto& earlier) {
-  earlier.option("data.validation_share", &EarlierValidation::share, from_to_below(0, 1));
-  const auto never = [](const Config&) { return false; };  // with data.fold they have become data.validation
-  earlier.option("data.folds", &EarlierValidation::folds, between(2, kMaxFolds)).is_read = never;
-  earlier.option("data.fold", &EarlierValidation::fold, between(1, kMaxFolds));
-  earlier.choice("data.fold_by", &EarlierValidation::by, {"record", "class", "group", "time", "column"})
-      .is_read = never;
-  earlier.option("data.fold_column", &EarlierValidation::column).is_read = never;
-}
-
 void declare_model(const auto& model, const KnownNames& names) {
   model.option("model.layers", &ModelOptions::layers);
   model.choice("model.preset", &ModelOptions::preset, names.presets);
@@ -339,8 +328,7 @@ std::vector<Option> declare_options(const KnownNames& names) {
   const auto model = section(&Config::model);
   const auto train = section(&Config::train);
   declare_run(section(&Config::run));
-  const auto data = section(&Config::data);
-  declare_data(data, names);
+  declare_data(section(&Config::data), names);
   declare_model(model, names);
   declare_loss(section(&Config::loss), names);
   train.option("train.class_weights", &TrainOptions::class_weights);
@@ -353,7 +341,6 @@ std::vector<Option> declare_options(const KnownNames& names) {
   declare_distribute(section(&Config::distribute), names);
   declare_comm(section(&Config::comm));
   declare_debug(section(&Config::debug));
-  declare_earlier(data.inner(&DataOptions::earlier));
   return list.take();
 }
 

@@ -133,7 +133,6 @@ void describe(Option& option, std::string key) {
   option.most_used = has("most-used");
   option.about_exchange = has("exchange");
   option.sets_rate = has("rate");
-  option.earlier = has("earlier");
   option.takes_numbers = has("numbers");
   option.takes_table = has("table");
 }
@@ -184,7 +183,6 @@ std::string nearest_key(std::string_view wanted, std::span<const Option> options
   std::vector<std::string> keys;
   std::vector<std::string> names;
   for (const Option& option : options) {
-    if (option.earlier) continue;
     if (option.name() == last) return option.key;
     keys.push_back(option.key);
     names.emplace_back(option.name());

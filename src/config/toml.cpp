@@ -99,8 +99,7 @@ class Reading {
  public:
   explicit Reading(std::span<const Option> options) : options_(options) {
     for (const Option& option : options) {
-      if (!option.earlier && (sections_.empty() || sections_.back() != option.section()))
-        sections_.emplace_back(option.section());
+      if (sections_.empty() || sections_.back() != option.section()) sections_.emplace_back(option.section());
     }
   }
 
@@ -290,7 +289,6 @@ std::string to_toml(const Config& config, std::span<const Option> options,
   std::string toml = "# Every option of the run, written by trainer; can be used as a config.\n";
   std::string_view section;
   for (const Option& option : options) {
-    if (option.earlier) continue;
     if (option.section() != section) {
       section = option.section();
       toml += fmt::format("\n[{}]\n", section);

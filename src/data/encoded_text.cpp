@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/data/byte_stream.h"
@@ -55,6 +57,15 @@ void check_rule(const DataOptions& data, const Vocabulary& vocabulary) {
                               : " and refuses those that are unknown");
 }
 
+TokenFile open_tokens(const std::string& path) {
+  std::optional<TokenFile> tokens = TokenFile::open(path);
+  if (tokens) return *std::move(tokens);
+  throw DataError(
+      "'{}', the encoded text, cannot be mapped, or is not whole: all nodes need it: name a directory that "
+      "they share in data.token_cache",
+      path);
+}
+
 // *Collective.* The texts that rank 0 has.
 std::vector<std::string> share_texts(const std::vector<std::string>& mine, PeerGroup& peers) {
   std::vector<std::string> shared;
@@ -87,14 +98,14 @@ EncodedText encode_text(const DataOptions& data, const std::string& text, const 
         data.text.cache.empty() ? std::filesystem::temp_directory_path().string() : data.text.cache;
     const Vocabulary vocabulary(encoded.schema);
     if (vocabulary.size() > 0) found = {encoded.schema, encode_tokens(input, vocabulary, directory)};
-    if (vocabulary.size() == 0 || TokenFile(found[1]).size() == 0)
+    if (vocabulary.size() == 0 || open_tokens(found[1]).size() == 0)
       throw DataError("{} names '{}', which is empty: expected a text", key, text);
   });
   found = share_texts(found, peers);
   peers.agree([&] {
     encoded.schema = found[0];
     encoded.path = found[1];
-    encoded.tokens = std::make_shared<const TokenFile>(found[1]);
+    encoded.tokens = std::make_shared<const TokenFile>(open_tokens(found[1]));
     divide(encoded.tokens->size(), parts, encoded);
   });
   return encoded;

@@ -164,10 +164,12 @@ std::string name_of(const TokenInput& input, const Vocabulary& vocabulary) {
   std::string key = vocabulary.schema();
   for (const std::string& file : input.files) {
     const std::string path = split_array_path(file).file;
-    std::error_code ignored;
-    const auto time = fs::last_write_time(path, ignored).time_since_epoch().count();
+    std::error_code error;
+    const std::string whole_path = fs::absolute(path, error).string();
+    const auto time = error ? fs::file_time_type() : fs::last_write_time(path, error);
+    if (error) throw DataError("'{}': {}", path, error.message());
     key +=
-        fmt::format("{}\n{}\n{}\n{}\n", fs::absolute(path, ignored).string(), file, file_bytes(path), time);
+        fmt::format("{}\n{}\n{}\n{}\n", whole_path, file, file_bytes(path), time.time_since_epoch().count());
   }
   std::string stem = fs::path(split_array_path(input.files.front()).file).filename().string();
   stem = stem.substr(0, std::min<std::size_t>(stem.find('.', 1), 40));
@@ -244,11 +246,7 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
 std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
                           const std::string& directory) {
   const std::string path = (fs::path(directory) / name_of(input, vocabulary)).string();
-  try {
-    const TokenFile whole(path);
-    return path;
-  } catch (const DataError&) {  // it is not there, or not whole
-  }
+  if (TokenFile::open(path)) return path;
   std::error_code error;
   create_synced_directories(directory, error);
   if (error) {
@@ -259,27 +257,29 @@ std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
   return path;
 }
 
-TokenFile::TokenFile(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  length_ = descriptor < 0 ? 0 : lseek(descriptor, 0, SEEK_END);
-  const Index begin = length_ - Index{sizeof(Footer)};
-  Footer footer{.magic = 0};
-  if (begin >= 0 && pread(descriptor, &footer, sizeof footer, begin) == ssize_t{sizeof footer})
-    memory_ = mmap(nullptr, static_cast<std::size_t>(length_), PROT_READ, MAP_SHARED, descriptor, 0);
-  if (descriptor >= 0) close(descriptor);
-  size_ = footer.size;
-  width_ = footer.width;
-  hash_ = footer.hash;
-  if (memory_ != nullptr && memory_ != MAP_FAILED && footer.magic == kMagic && size_ * width_ == begin)
-    return;
-  throw DataError(
-      "'{}', the encoded text, cannot be mapped, or is not whole: all nodes need it: name a directory that "
-      "they share in data.token_cache",
-      path);
+void TokenFile::Unmap::operator()(void* memory) const {
+  munmap(memory, bytes);
 }
 
-TokenFile::~TokenFile() {
-  munmap(memory_, static_cast<std::size_t>(length_));
+std::optional<TokenFile> TokenFile::open(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  const Index bytes = lseek(descriptor, 0, SEEK_END);
+  const Index begin = bytes - Index{sizeof(Footer)};
+  Footer footer{.magic = 0};
+  const bool is_whole = begin >= 0 &&
+                        pread(descriptor, &footer, sizeof footer, begin) == ssize_t{sizeof footer} &&
+                        footer.magic == kMagic && footer.size * footer.width == begin;
+  const auto length = static_cast<std::size_t>(bytes);
+  void* const memory = is_whole ? mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor, 0) : MAP_FAILED;
+  close(descriptor);
+  if (memory == MAP_FAILED) return std::nullopt;
+  TokenFile file;
+  file.memory_ = {memory, Unmap{length}};
+  file.size_ = footer.size;
+  file.width_ = footer.width;
+  file.hash_ = footer.hash;
+  return file;
 }
 
 }  // namespace lockstep

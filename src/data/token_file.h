@@ -2,8 +2,10 @@
 // all processes of a node share its pages, and the system may drop any of them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,23 +44,25 @@ std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
 
 class TokenFile {
  public:
-  /// Errors: DataError.
-  explicit TokenFile(const std::string& path);
-  ~TokenFile();
-  TokenFile(const TokenFile&) = delete;
-  TokenFile& operator=(const TokenFile&) = delete;
+  /// Nothing if the file is not there, is not whole or cannot be mapped.
+  static std::optional<TokenFile> open(const std::string& path);
 
   Index size() const { return size_; }
   /// Tells these tokens from others.
   std::uint64_t hash() const { return hash_; }
   Index operator[](Index i) const {
-    return width_ == 2 ? Index{static_cast<const std::uint16_t*>(memory_)[i]}
-                       : Index{static_cast<const std::uint32_t*>(memory_)[i]};
+    return width_ == 2 ? Index{static_cast<const std::uint16_t*>(memory_.get())[i]}
+                       : Index{static_cast<const std::uint32_t*>(memory_.get())[i]};
   }
 
  private:
-  void* memory_ = nullptr;
-  Index length_ = 0;  // of the memory, in bytes
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(void* memory) const;
+  };
+  TokenFile() = default;
+
+  std::unique_ptr<void, Unmap> memory_;
   Index size_ = 0;
   Index width_ = 2;
   std::uint64_t hash_ = 0;

@@ -1,10 +1,9 @@
-// The grammar of data.validation where it names no file, and the keys that said the same in earlier versions.
+// The grammar of data.validation where it names no file.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -167,28 +166,6 @@ std::string to_string(const ValidationPart& part) {
   return fmt::format("fold({}/{}{})", part.fold, part.folds, way);
 }
 
-namespace {
-
-// data.fold with its companions.
-ValidationPart earlier_fold(const EarlierValidation& earlier) {
-  error_if(earlier.fold > earlier.folds, "data.fold = {}, expected a fold from 1 to data.folds = {}",
-           earlier.fold, earlier.folds);
-  ValidationPart part{.column = earlier.column, .fold = earlier.fold, .folds = earlier.folds};
-  for (const PartWord& word : kFoldWords) {
-    if (earlier.by == word.name) part.by = word.by;
-  }
-  error_if(part.reads_column() && part.column.empty(),
-           "data.fold_by = \"{}\" needs data.fold_column: the column that it reads", earlier.by);
-  if (!part.reads_column() && !part.column.empty()) {
-    throw ConfigError(
-        "data.fold_column has no effect without data.fold_by group, time or column; remove it, or give that "
-        "too");
-  }
-  return part;
-}
-
-}  // namespace
-
 std::optional<ValidationPart> validation_part(const DataOptions& data) {
   return parse_validation_part("data.validation", data.validation);
 }
@@ -201,25 +178,6 @@ std::optional<ValidationPart> test_part(const DataOptions& data) {
       "data.test_part = {}: expected share(0.1), stratified(0.1), time(COLUMN, 0.1), time(COLUMN, from = T, "
       "to = T) or group(COLUMN, 0.1); a file of test samples is data.test",
       in_quotes(data.test_part));
-}
-
-void adopt_earlier_keys(DataOptions& data, bool replaces_share) {
-  const EarlierValidation earlier = std::exchange(data.earlier, {});
-  const auto now = replaces_share ? validation_part(data) : std::nullopt;
-  if (now && now->by == By::kRecord && now->folds == 0) data.validation.clear();
-  const auto adopt = [&data](std::string_view key, const ValidationPart& part) {
-    error_if(!data.validation.empty(),
-             "data.validation = {} with {}, which means data.validation = \"{}\": there is one validation "
-             "set, remove one of them",
-             in_quotes(data.validation), key, to_string(part));
-    data.validation = to_string(part);
-  };
-  if (earlier.share > 0) adopt("data.validation_share", {.share = earlier.share});
-  if (earlier.fold > 0) {
-    adopt("data.fold", earlier_fold(earlier));
-  } else {
-    data.earlier = {.folds = earlier.folds, .by = earlier.by, .column = earlier.column};
-  }
 }
 
 }  // namespace lockstep

@@ -99,7 +99,7 @@ class DataFiles:
         if self.at("stratified") == "yes":
             self.set("data.validation", "stratified(0.2)")
         elif self.at("validation") == "part":
-            self.set("data.validation_share", 0.2)
+            self.set("data.validation", "share(0.2)")
         if self.at("format") == "synthetic":
             self.plan_synthetic(counts)
             return

@@ -36,8 +36,8 @@ checkpoints | - | - | checkpoint.every=1 epoch | checkpoint.keep=100 | checkpoin
 entropy | - | - | train.loss=binary_cross_entropy
 squares | - | - | train.loss=mean_squared_error
 quantiles | - | - | train.loss=quantile | train.quantiles=0.1,0.5,0.9
-quarter | - | - | data.validation_share=0.25
-fifth | - | - | data.validation_share=0.2
+quarter | - | - | data.validation=share(0.25)
+fifth | - | - | data.validation=share(0.2)
 test | - | - | data.test=test.csv
 measured | - | - | eval.metrics=auc,average_precision,log_loss,precision,recall,brier,ece,f1,mcc,balanced_accuracy
 margins | - | - | eval.metrics=auc,average_precision,precision,recall,f1,mcc,balanced_accuracy
@@ -46,7 +46,7 @@ errors | - | - |
 income | people | - | data.label=income
 kind | people | - | data.label=kind
 price | people squares quarter | - | data.label=price | data.columns=price: standard,zip: hash(16)
-folds | kind measured | - | data.folds=4 | data.fold=2 | train.epochs=2
+folds | kind measured | - | data.validation=fold(2/4) | train.epochs=2
 bad | income entropy | - | data.train=bad.csv | data.on_bad_record=skip | data.max_bad_share=0.5 | data.numeric=age
 windows | steps squares | - | data.train=sales.csv | data.time=day | data.series=store | data.window=14
   | data.horizon=7 | data.season=7
@@ -55,7 +55,7 @@ text | steps | - | data.train=animals.txt | data.window=16 | data.validation=sha
 hdf5 | batch fifth | - | data.train=data.h5:x | data.train_labels=data.h5:y
 idx | batch | - | data.train=x-idx-ubyte | data.train_labels=y-idx-ubyte
 series | batch | - | data.train=series.npz:x | data.train_lengths=series.npz:lengths | data.record=sequence
-  | data.validation_share=0.3
+  | data.validation=share(0.3)
 yes | income entropy quarter measured
 thrice | - | - | train.epochs=3 | train.global_batch=20 | train.replicas=2
 parts | yes | - | train.accumulate=2 | distribute.stages=2
@@ -139,11 +139,11 @@ german | batch entropy fifth measured | dense(8) relu dense(1) | data.train=germ
 dates | batch entropy measured | dense(8) relu dense(1) | data.train=dates.csv | data.label=late
   | data.validation=time(mail, 0.2)
 folds-by-record | folds | dense(8) relu dense(3)
-folds-by-class | folds | dense(8) relu dense(3) | data.fold_by=class
-folds-by-group | folds | dense(8) relu dense(3) | data.fold_by=group | data.fold_column=zip
-folds-by-time | folds | dense(8) relu dense(3) | data.columns= | data.fold_by=time | data.fold_column=when
+folds-by-class | folds | dense(8) relu dense(3) | data.validation=fold(2/4, by = class)
+folds-by-group | folds | dense(8) relu dense(3) | data.validation=fold(2/4, by = group(zip))
+folds-by-time | folds | dense(8) relu dense(3) | data.columns= | data.validation=fold(2/4, by = time(when))
   | features=when,age,hours
-folds-by-column | folds | dense(8) relu dense(3) | data.fold_by=column | data.fold_column=weight | data.folds=3
+folds-by-column | folds | dense(8) relu dense(3) | data.validation=fold(2/3, by = column(weight))
 two-ranks | yes checkpoints | dense(8) relu dense(1) | distribute.strategy=zero1
 three-ranks | price errors | dense(8) relu dense(1) | train.replicas=6
 stages | parts | dense(8) relu dense(8) relu dense(1)

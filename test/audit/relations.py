@@ -276,7 +276,7 @@ def tied_stages(bench):
     task = bench.any_task(150)
     outputs = 3 if task == "classes" else 1
     layers = f"dense(5) tanh dense(5) tanh dense(5) tanh dense(5, tie=2) tanh dense(5, tie=4) tanh dense({outputs})"
-    keys = bench.keys(task, data__train="train.csv", data__validation_share=0.2, model__layers=layers)
+    keys = bench.keys(task, data__train="train.csv", data__validation="share(0.2)", model__layers=layers)
     one = bench.train("one", keys)
     if bench.broken:
         keys["model.layers"] = layers.replace("tie=4", "tie=2")
@@ -325,7 +325,7 @@ def other_units(bench):
     """A label in other units, which is standardised, gives predictions and statistics in those units, and the same loss
     and R2."""
     rows, factor = bench.records(150, "value"), bench.dice.choice((10, 1000))
-    keys = bench.keys("value", data__train="train.csv", data__validation_share=0.2, data__columns=["y: standard"])
+    keys = bench.keys("value", data__train="train.csv", data__validation="share(0.2)", data__columns=["y: standard"])
     keys["eval.metrics"] = ["r2"]
     runs, predictions = [], []
     for unit in (1, factor):
@@ -379,9 +379,9 @@ def fold_is_run(bench):
     keys = bench.keys(task, data__train="train.csv")
     if task != "value" and bench.dice.random() < 0.5:
         keys["train.calibrate"] = "temperature"
-    config = {**keys, "data.folds": 3, "data.fold": 2}
+    config = {**keys, "data.validation": "fold(2/3)"}
     one = bench.train("one", {**config, "run.seed": keys["run.seed"] + bench.broken})
-    text = (bench.directory / "one.toml").read_text().replace("folds = 3\n", "").replace("fold = 2\n", "")
+    text = (bench.directory / "one.toml").read_text()
     bench.write("cv.toml", text.replace(f"seed = {keys['run.seed'] + bench.broken}\n", f"seed = {keys['run.seed']}\n"))
     words = "cv --config cv.toml --run.dir cv --folds 3 --run.progress none"
     bench.call(words.split(), bench.dice.choice((1, 2)))
@@ -392,7 +392,7 @@ def fold_is_run(bench):
 def resumed(bench):
     """A run that fails and goes on writes the same files as one that does not, times left out."""
     task = bench.any_task(150)
-    keys = bench.keys(task, data__train="train.csv", data__validation_share=0.2)
+    keys = bench.keys(task, data__train="train.csv", data__validation="share(0.2)")
     keys |= {"checkpoint.every": "3 steps", "checkpoint.wait": True}
     if bench.dice.random() < 0.5:
         keys["train.ema"] = 0.9
@@ -414,7 +414,7 @@ def last_words(bench):
     """`eval RUN` gives the figures that the run ended with."""
     task = bench.any_task(150)
     bench.write("test.csv", table(bench.records(60, task)))
-    keys = bench.keys(task, data__train="train.csv", data__validation_share=0.2)
+    keys = bench.keys(task, data__train="train.csv", data__validation="share(0.2)")
     if bench.dice.random() < 0.7:
         keys["data.test"] = "test.csv"
     if task != "value" and bench.dice.random() < 0.5:

@@ -80,7 +80,7 @@ class Run:
         return any(self.config.get(f"data.{key}") for key in keys)
 
     def has_validation(self):
-        return any(self.config.get(f"data.{key}") for key in ("validation", "validation_share", "fold"))
+        return bool(self.config.get("data.validation"))
 
     def files_text(self, split):
         """What the config says of the files that hold a set."""

@@ -102,7 +102,6 @@ TEST_F(Synonyms, OfKeysAreNoKeysAndEachHasOneMeaning) {
       EXPECT_NE(hint.find(synonym.hint.empty() ? synonym.name : synonym.hint), std::string::npos)
           << word << ": " << hint;
       for (const Option& option : options_) {
-        if (option.earlier) continue;
         EXPECT_FALSE(same_spelling(option.key, word)) << word;
         EXPECT_FALSE(!option.alias.empty() && same_spelling(option.alias, word)) << word;
         // A key of that name in another section is found by that; but no batch to train with is eval.batch.

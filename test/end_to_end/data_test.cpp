@@ -131,9 +131,9 @@ TEST_F(Data, AuditsValidationSharesAndWarningsOfTheShards) {
   model_of(3, path, "--data.audit true --data.mode full --data.memory stream");
   expect_parts(last_log_, {"audit: epoch 2 used 1,624 samples, each 8 times"});
 
-  const std::string held = model_of(1, path, "--data.audit true --data.validation_share 0.2");
+  const std::string held = model_of(1, path, "--data.audit true --data.validation 'share(0.2)'");
   expect_parts(last_log_, {"validation loss"});
-  EXPECT_TRUE(model_of(3, path, "--data.validation_share 0.2") == held);
+  EXPECT_TRUE(model_of(3, path, "--data.validation 'share(0.2)'") == held);
   EXPECT_TRUE(held != usual);
 
   const auto plan = [&](const std::string& flags) {

@@ -160,7 +160,7 @@ TEST_F(LossRuns, MeansOfCountsAndAmountsArePredictedNotTheirLogarithms) {
   write_table({1, 2, 3, 10});
   for (const char* loss : {"poisson", "gamma"}) {
     SCOPED_TRACE(loss);
-    succeeded(train(loss, "--data.validation_share 0.2"));
+    succeeded(train(loss, "--data.validation 'share(0.2)'"));
     EXPECT_NEAR(numbers(predict()).at(0), 4, 0.8);
     std::filesystem::remove_all(directory_ / "run");
   }

@@ -86,7 +86,7 @@ TEST_F(PipelineRuns, SayThatOtherStagesAddInAnotherOrder) {
 
 TEST_F(PipelineRuns, KeepTheBestWeights) {
   const std::string flags =
-      "--data.validation_share 0.2 --train.keep best --train.lr 0.4 --train.early_stopping '2 epochs' "
+      "--data.validation 'share(0.2)' --train.keep best --train.lr 0.4 --train.early_stopping '2 epochs' "
       "--train.epochs 6 --train.calibrate temperature ";
   const std::string alone = trained(1, flags);
   const std::string run = trained(4, flags + "--distribute.stages 2");

@@ -39,7 +39,7 @@ class Predict : public TrainerRuns {
   std::string data_ = write("people.csv", people(600));
   std::string config_ = write(
       "run.toml", fmt::format("[data]\ntrain = \"{}\"\nlabel = \"answer\"\nignore = \"id\"\nchunk_kib = 1\n"
-                              "validation_share = 0.3\n"
+                              "validation = 'share(0.3)'\n"
                               "[model]\nlayers = \"dense(1)\"\n"
                               "[train]\nloss = \"binary_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.05\n"
                               "epochs = 6\nglobal_batch = 48\nreplicas = 6\n"
@@ -182,7 +182,7 @@ TEST_F(Predict, AThresholdThatCannotBeChosenIsRefused) {
         kExitConfig);
     expect_parts(result.errors, parts);
   };
-  refused("--eval.threshold f1 --data.validation_share 0", {"share(0.1)", "eval.threshold = 0.3"});
+  refused("--eval.threshold f1 --data.validation ''", {"share(0.1)", "eval.threshold = 0.3"});
   refused("--eval.threshold f1 --train.loss binary_hinge", {"hinge", "margins"});
   refused("--eval.threshold 0.2 --model.layers 'dense(3)' --train.loss softmax_cross_entropy",
           {"does not say one yes or no"});
@@ -318,7 +318,6 @@ TEST_F(ImportanceRuns, APartIsNoFileAndStaysOnResume) {
   };
   refused("--data.validation 'stratified(2)'", {"stratified(2)", "above 0 and below 1"});
   refused("--data.validation 'group(shops, 0.2)'", {"no column 'shops'", "did you mean 'shop'"});
-  refused("--data.validation 'stratified(0.2)' --data.validation_share 0.2", {"there is one validation set"});
   refused("--data.validation 'stratified(0.001)'",
           {"data.validation = 'stratified(0.001)' leaves 300 of the 300 records"});
   succeeded(train("run", "--data.validation 'stratified(0.2)' --train.epochs 1"));

@@ -13,7 +13,7 @@ class ReportCommand : public TrainerRuns {
     for (int row = 0; row < 60; ++row) data << row % 7 << ',' << (row % 7 > 3 ? "<u>yes" : "no&") << '\n';
     data.close();
     configure(fmt::format(
-        "[data]\ntrain = '{}'\nlabel = \"y\"\nvalidation_share = 0.2\n[model]\nlayers = \"dense(2)\"\n"
+        "[data]\ntrain = '{}'\nlabel = \"y\"\nvalidation = 'share(0.2)'\n[model]\nlayers = \"dense(2)\"\n"
         "[train]\nloss = \"softmax_cross_entropy\"\nlr = 0.1\nepochs = 3\nglobal_batch = 8\nreplicas = 2\n"
         "[run]\nlog_every = 2\n",
         directory_ / "a<b>.csv"));

@@ -165,27 +165,6 @@ TEST_F(Resume, AnotherExperimentIsRefusedWithAListOfWhatDiffers) {
   ok(2, run, layers + "--train.lr 0.01 --run.resume_allow train.lr");
 }
 
-// The list of an earlier version is the beginning of today's.
-TEST_F(Resume, WithTheDefaultForMissingValuesThatItBeganWith) {
-  const TemporaryDirectory directory;
-  std::string table = "x,y\n";
-  for (int i = 0; i < 40; ++i) table += fmt::format("{},{}\n", i, i % 2);
-  write_file_atomically(directory / "table.csv", table);
-  write_file_atomically(directory / "empty.toml", "");
-  for (const bool earlier : {true, false}) {
-    const std::string run = directory / (earlier ? "earlier" : "other");
-    const std::string words = fmt::format(
-        "--config {} --run.dir {} --data.train {} --data.label y --model.layers 'dense(2)' --train.steps 20 "
-        "--train.global_batch 4 --checkpoint.every '5 steps' --checkpoint.wait true ",
-        directory / "empty.toml", run, directory / "table.csv");
-    const std::string list = earlier ? "--data.missing_values ,NA,N/A " : "--data.missing_values NA ";
-    run_trainer(1, words + list + "--debug.fail_rank 0 --debug.fail_step 13");
-    const ProcessResult result = run_trainer(1, words);
-    EXPECT_EQ(result.exit_code == 0, earlier) << result.errors;
-    if (!earlier) expect_parts(result.errors, {"another experiment", "data.missing_values was NA"});
-  }
-}
-
 TEST_F(Resume, ACompleteRunIsLeftAsItIs) {
   const std::string run = experiment_.fresh_run();
   ok(1, run);

@@ -84,7 +84,7 @@ TEST_F(Run, SaysWhereItsRanksAre) {
 }
 
 TEST_F(Run, TheModelCanBeEvaluatedAgainOnAnotherNumberOfRanks) {
-  const std::string run = trained(2, "--data.validation_share 0.2");
+  const std::string run = trained(2, "--data.validation 'share(0.2)'");
   std::map<std::string, Json> last;
   for (const Json& line : metric_lines(run + "/metrics.jsonl", "evaluation")) last[line.at("split")] = line;
   ASSERT_EQ(last.size(), 2);
@@ -327,7 +327,7 @@ TEST_F(RecordTest, OfARunThatStoppedOrFailedHasTheReason) {
   EXPECT_EQ(record()["launch"]["resumed_at"].size(), 1U);
 }
 
-// No viewer reads the log, and a run of an earlier program has no record.
+// No viewer reads the log.
 TEST_F(RecordTest, OnlyTheRecordTellsHowARunEnded) {
   succeeded(train(1));
   for (const char* name : {"log.txt", "plan.txt", "ranks.txt", "summary.json"})
@@ -340,7 +340,7 @@ TEST_F(RecordTest, OnlyTheRecordTellsHowARunEnded) {
   EXPECT_FALSE(page["plan"].empty());
   EXPECT_EQ(page["placement"].size(), 1U);
   std::filesystem::remove(run_ + "/run.json");
-  EXPECT_EQ(status()["state"], "unknown");
+  EXPECT_EQ(status()["state"], "damaged");
   EXPECT_EQ(status()["steps"], 9);
   EXPECT_EQ(json_of(run_trainer("compare " + run_ + " --json -"))[0]["best"]["split"], "validation");
 }

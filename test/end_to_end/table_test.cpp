@@ -88,7 +88,7 @@ TEST_F(Table, InitProposesAPresetForTablesAndWritesAllOfItsKeys) {
 TEST_F(Table, BinsAndAnEnsembleHaveTheSameBitsOnAnyNumberOfRanks) {
   config(
       fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nscale = \"robust bins(6)\"\nchunk_kib = 8\n"
-                  "validation_share = 0.1\ncolumns = [\"hours: robust bins(6, by=label)\"]\n",
+                  "validation = 'share(0.1)'\ncolumns = [\"hours: robust bins(6, by=label)\"]\n",
                   train_));
   for (const int ranks : {1, 2, 3}) {
     const std::string run = fmt::format("run{}", ranks);

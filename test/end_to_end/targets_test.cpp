@@ -66,12 +66,13 @@ class Targets : public TrainerRuns {
   }
   std::string arrays(const std::string& labels) const {
     return fmt::format(
-        "--data.train {} --data.train_labels {} --data.validation_share 0.2 --model.layers "
+        "--data.train {} --data.train_labels {} --data.validation 'share(0.2)' --model.layers "
         "\"dense(8) tanh dense(3)\" ",
         directory_ / "x.npy", directory_ / labels);
   }
   std::string table(const std::string& name) const {
-    return fmt::format("--data.train {} --data.validation_share 0.2 --data.chunk_kib 1 ", directory_ / name);
+    return fmt::format("--data.train {} --data.validation 'share(0.2)' --data.chunk_kib 1 ",
+                       directory_ / name);
   }
   // Loaded or streamed, any number of ranks gives one model, and so does a resumed run.
   void expect_same_bytes(const std::string& name, const std::string& flags) const {
@@ -372,8 +373,8 @@ TEST_F(WeightedTables, GiveTheSameBytesOnAnyNumberOfRanksLoadedStreamedAndResume
   write("t.csv", weighed(people(900, 3), 0.3));
   write("t_test.csv", weighed(people(200, 4), 0.7));
   const std::string flags =
-      "--data.weight w --train.global_batch 48 --train.epochs 3 --data.audit true --data.validation_share "
-      "0.2 ";
+      "--data.weight w --train.global_batch 48 --train.epochs 3 --data.audit true --data.validation "
+      "'share(0.2)' ";
   for (const std::string memory : {"load", "stream"}) {
     const std::string own = flags + "--data.memory " + memory + " ";
     const std::string first = memory + "1";

@@ -54,7 +54,7 @@ class PageRuns:
         (self.directory / "empty.toml").touch()
         self.call(*command, "--config", self.directory / "empty.toml", "--run.dir", self.directory / "runs" / name,
                   "--run.log_every", "2", "--train.replicas", "2", "--train.global_batch", "16",
-                  "--data.validation_share", "0.3", *flags, **how)
+                  "--data.validation", "share(0.3)", *flags, **how)
 
     def damage(self, name):
         """A copy of a run whose files end too early, or hold something else."""

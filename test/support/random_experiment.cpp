@@ -82,7 +82,7 @@ void RandomExperiment::draw_data(Dice& dice, const std::string& directory) {
     draw_files(dice, directory);
   }
   if (data_.format != "synthetic" && dice.chance(0.3)) {
-    set_number("data.validation_share", dice.real(0.1, 0.4));
+    set("data.validation", fmt::format("share({:.6g})", dice.real(0.1, 0.4)));
     evaluated_ = validated_ = true;
   }
 }

@@ -128,7 +128,7 @@ class Runner : public testing::Test {
     for (const auto& [key, value] : keys_) {
       if (!value.empty()) text += fmt::format("{} = {}\n", key, value);
     }
-    Config config = load_config({}, {"run.toml", text}, readable_options());
+    Config config = load_config({}, {"run.toml", text}, known_options());
     if (config.data.train.empty()) config.data.train = first_file_;
     return {config.data, static_cast<std::uint64_t>(config.run.seed), peers};
   }

@@ -66,7 +66,7 @@ TEST_F(CheckpointFiles, AManifestIsReadAsItWasWritten) {
   EXPECT_EQ(read.header.fingerprint, manifest_.header.fingerprint);
 }
 
-TEST_F(CheckpointFiles, AManifestOfAnOlderBuildHasNoFingerprint) {
+TEST_F(CheckpointFiles, AFingerprintOfWhichNothingIsKnownIsLeftOut) {
   manifest_.header.fingerprint = {};
   const std::string text = to_json(manifest_);
   EXPECT_EQ(text.find("fingerprint"), std::string::npos) << text;

@@ -90,7 +90,7 @@ TEST_F(CheckpointOwner, ARunThatLostItsIdIsKnownByItsPlace) {
   EXPECT_EQ(read_file(run("a").id()), id);
 }
 
-TEST_F(CheckpointOwner, CheckpointsOfOlderBuildsAreThoseOfARunThatGoesOn) {
+TEST_F(CheckpointOwner, CheckpointsWithoutAnOwnerAreThoseOfARunThatGoesOn) {
   write_checkpoint(shared_);
   expect_refused(run("a", true), (shared_.finished(5) / kCheckpointConfig).string());
   expect_accepted(run("b"));

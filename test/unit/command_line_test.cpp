@@ -197,7 +197,7 @@ TEST(CommandLine, SaysWhatACommandNeeds) {
   EXPECT_EQ(error_of({"--config", "a", "--np", "2"}),
             "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run");
   EXPECT_EQ(error_of({"plan", "--config", "a", "--nodes", "2"}),
-            "--nodes: unknown option; plan no longer predicts times on other machines: the guide performance "
+            "--nodes: unknown option; plan predicts no times on other machines: the guide performance "
             "estimates them from what bench and plan say");
   EXPECT_EQ(error_of({"--config", "a", "--model", "mlp"}),
             "--model belongs to 'trainer eval', 'trainer predict', 'trainer generate', 'trainer importance', "
@@ -313,7 +313,7 @@ TEST(LoadConfig, TakesFlagsOverFileOverDefaults) {
 }
 
 TEST(LoadConfig, LetsAFlagStandForWhatMeansTheSame) {
-  const std::string file = "[train]\nepochs = 2\nlr = 0.1\n[data]\nvalidation_share = 0.1\n";
+  const std::string file = "[train]\nepochs = 2\nlr = 0.1\n[data]\nvalidation = 'w'\n";
   const auto given = [&](const Arguments& flags) { return load(flags, file).given; };
   using Keys = std::set<std::string>;
   EXPECT_EQ(given({}), (Keys{"train.epochs", "train.lr", "data.validation"}));

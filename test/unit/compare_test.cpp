@@ -17,7 +17,7 @@ class Compare : public testing::Test {
     const RunDirectory run{directory_.path() / name};
     std::filesystem::create_directories(run.root);
     write_file_atomically(run.config(),
-                          fmt::format("[run]\ndir = \"{}\"\n[data]\nvalidation_share = 0.1\n[train]\n"
+                          fmt::format("[run]\ndir = \"{}\"\n[data]\nvalidation = 'share(0.1)'\n[train]\n"
                                       "early_stopping_metric = \"{}\"\n{}\n",
                                       name, measure, train));
     std::string lines = "{\"kind\":\"train\",\"step\":5,\"epoch\":0.5,\"samples_seen\":50,\"loss\":2.5}\n";
@@ -202,21 +202,12 @@ TEST_F(Compare, ARunThatIsNotDoneIsARowWithItsReason) {
   EXPECT_EQ(states["stopped"], "stopped: after 10 steps by SIGTERM");
   EXPECT_EQ(states["early"], "stopped early: no better loss in 5 epochs");
   expect_parts(states["record"], {"damaged: run.json: it is no JSON"});
-  expect_parts(states["old"], {"unknown: an earlier program made it, which kept no run.json"});
+  expect_parts(states["old"],
+               {"damaged: run.json: it is missing; the run is of an earlier version of the program"});
   expect_parts(states["config"], {"damaged: config.toml: ", "train.lr"});
   expect_parts(states["lines"], {"damaged: metrics.jsonl, line 1: it is no JSON"});
   EXPECT_EQ(states["model"], "damaged: it has no model.safetensors");
   expect_parts(to_text(all(), 200), {"failed: the loss is not finite"});
-}
-
-// The metrics of a run without a record say how far it came, and its config what decides.
-TEST_F(Compare, ARunOfAnEarlierProgramIsReadAsFarAsItsMetricsGo) {
-  std::filesystem::remove(make("old", "", {0.5, 0.75, 0.25}).record());
-  const ViewedRun run = all().front();
-  EXPECT_EQ(run.record.progress.steps, 30);
-  ASSERT_NE(run.record.decides(), nullptr);
-  EXPECT_EQ(run.record.decides()->measure, "accuracy");
-  EXPECT_EQ(run.record.decides()->value, 0.75);
 }
 
 // A byte is easier to guess than a character of three bytes, so losses of a token rank other texts.

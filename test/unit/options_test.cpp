@@ -36,7 +36,7 @@ TEST_F(Options, TheirTextsHoldNothingElse) {
   const std::set<std::string> fields{"help", "not given", "expected",    "read with", "example", "words",
                                      "hint", "alias",     "counterpart", "on resume", "marks"};
   const std::set<std::string> rules{"", "may change", "must stay", "if alike"};
-  const std::set<std::string> marks{"most-used", "exchange", "rate", "numbers", "table", "earlier"};
+  const std::set<std::string> marks{"most-used", "exchange", "rate", "numbers", "table"};
   std::set<std::string> names;
   for (const TextEntry& entry : embedded_entries("texts/options.txt")) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " stands there twice";
@@ -63,7 +63,6 @@ TEST_F(Options, ARefusalShowsWhatATextLooksLike) {
 TEST_F(Options, SectionsStayTogether) {
   std::vector<std::string> sections;
   for (const Option& each : options) {
-    if (each.earlier) continue;
     if (sections.empty() || sections.back() != each.section()) sections.emplace_back(each.section());
   }
   const std::vector<std::string> expected{"run",        "data",   "model",      "train", "eval",

@@ -11,7 +11,7 @@
 namespace lockstep::test::sweep_description_test {
 
 const ListTrials kList = [](const Config&, const SweepRequest& request) {
-  return list_trials(request, readable_options(), 1);
+  return list_trials(request, known_options(), 1);
 };
 
 SweepRequest grid(std::vector<std::string> grids) {
@@ -70,12 +70,9 @@ TEST(SweepDescription, GrowsByFurtherDraws) {
   EXPECT_EQ(trials_of(described(four, choice), choice).size(), 9U);
 }
 
-TEST(SweepDescription, OfAnEarlierVersionGoesOn) {
+TEST(SweepDescription, KeepsTheKeysThatDecideWhatComesOut) {
   const SweepRequest request = grid({"train.lr=0.5,0.1"});
-  std::string text = described("", request);
-  const std::size_t begin = text.find("momentum");
-  text.erase(begin, text.find('\n', begin) + 1 - begin);
-  EXPECT_EQ(described(text, request), text);
+  const std::string text = described("", request);
   Config other;
   other.optimizer.momentum = 0.25;
   expect_parts(error_text<ConfigError>([&] { described(text, request, other); }),

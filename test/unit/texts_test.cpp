@@ -114,9 +114,15 @@ TEST_F(Texts, AreEncodedOnceAndAnewWhenTheyChange) {
   options("abcdd", "characters", 2);
   EXPECT_NE(*open(data).train->fingerprint(), first);
   EXPECT_EQ(files(), 2);
-  const auto entry = *std::filesystem::directory_iterator(directory_ / "cache");
-  std::filesystem::resize_file(entry, 5);  // a file that is not whole is written again
-  EXPECT_EQ(open(data).train->info().rows, 2);
+  // A file that is not whole is written again, and does not stay mapped.
+  for (const std::uintmax_t bytes : {5, 39}) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ / "cache"))
+      std::filesystem::resize_file(entry, bytes);
+    EXPECT_EQ(open(data).train->info().rows, 2);
+  }
+  std::ifstream maps("/proc/self/maps");
+  const std::string mapped(std::istreambuf_iterator<char>(maps), {});
+  EXPECT_EQ(mapped.find(directory_ / "cache"), std::string::npos) << mapped;
 }
 
 TEST_F(Texts, LongTextsAreCutTheSameInEachBlock) {

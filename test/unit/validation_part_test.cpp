@@ -1,7 +1,6 @@
-// What data.validation says in place of a file, and the keys that said it in earlier versions.
+// What data.validation says in place of a file.
 #include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
-#include "lockstep/config/toml.h"
 #include "support/error_text.h"
 #include "support/known_names.h"
 
@@ -92,80 +91,12 @@ TEST(ValidationPart, IsWrittenSoThatItIsReadAgain) {
     EXPECT_EQ(to_string(parse(text).value()), text);
 }
 
-// The config of a file and flags.
-Config config_of(const std::string& file, std::vector<std::string> flags = {}) {
-  flags.insert(flags.end(), {"--config", "old.toml"});
-  return load_config(parse_command_line(flags, options()), {"old.toml", "[data]\n" + file}, options());
-}
-
-TEST(EarlierKeys, MeanWhatTheyMeant) {
-  EXPECT_EQ(config_of("validation_share = 0.2").data.validation, "share(0.2)");
-  EXPECT_EQ(config_of("validation_share = 0.0").data.validation, "");
-  EXPECT_EQ(config_of("validation = 'a.csv'\nvalidation_share = 0").data.validation, "a.csv");
-  EXPECT_EQ(config_of("folds = 5\nfold = 2").data.validation, "fold(2/5)");
-  EXPECT_EQ(config_of("folds = 5\nfold = 2\nfold_by = 'record'").data.validation, "fold(2/5)");
-  EXPECT_EQ(config_of("folds = 5\nfold = 2\nfold_by = 'class'").data.validation, "fold(2/5, by = class)");
-  EXPECT_EQ(config_of("folds = 5\nfold = 1\nfold_by = 'time'\nfold_column = ' t'").data.validation,
-            "fold(1/5, by = time(\" t\"))");
-  EXPECT_EQ(config_of("folds = 5\nfold_by = 'class'", {"--data.fold", "3"}).data.validation,
-            "fold(3/5, by = class)");
-}
-
-TEST(EarlierKeys, AreGivenAsTheKeyOfToday) {
-  const Config loaded = config_of("folds = 5\n", {"--data.fold", "3"});
-  EXPECT_EQ(loaded.given, std::set<std::string>{"data.validation"});
-  EXPECT_EQ(loaded.flagged, std::set<std::string>{"data.validation"});
-  const std::string toml = to_toml(loaded, options());
-  EXPECT_NE(toml.find("validation = \"fold(3/5)\""), std::string::npos);
-  EXPECT_EQ(
-      config_of("folds = 5\nfold = 1\n[run]\nresume_allow = ['data.fold', 'train.lr']").run.resume_allow,
-      (std::vector<std::string>{"data.validation", "train.lr"}));
-  for (const char* earlier : {"validation_share", "folds =", "fold =", "fold_by", "fold_column"})
-    EXPECT_EQ(toml.find(earlier), std::string::npos) << earlier;
-}
-
-TEST(EarlierKeys, OfAFlagReplaceTheFile) {
-  EXPECT_EQ(config_of("validation_share = 0.2", {"--data.validation_share", "0"}).data.validation, "");
-  EXPECT_EQ(config_of("validation = 'share(0.2)'", {"--data.validation_share", "0"}).data.validation, "");
-  EXPECT_EQ(config_of("validation = 'share(0.2)'", {"--data.validation_share=0.3"}).data.validation,
-            "share(0.3)");
-  EXPECT_EQ(config_of("validation = 'a.csv'", {"--data.validation_share", "0"}).data.validation, "a.csv");
-  EXPECT_EQ(config_of("validation_share = 0.2", {"--data.validation", "a.csv"}).data.validation, "a.csv");
-  EXPECT_EQ(config_of("validation_share = 0.2\nfolds = 5", {"--data.validation=fold(1/3)"}).data.validation,
-            "fold(1/3)");
-  EXPECT_EQ(config_of("validation_share = 0.0", {"--data.validation", "stratified(0.1)"}).data.validation,
-            "stratified(0.1)");
-}
-
-TEST(EarlierKeys, ThatContradictAreRefused) {
-  const auto refused = [](const std::string& file, const std::vector<std::string>& flags = {}) {
-    return error_text<ConfigError>([&] { config_of(file, flags); });
-  };
-  const std::string both =
-      "data.validation = 'a.csv' with data.validation_share, which means "
-      "data.validation = \"share(0.1)\": there is one validation set, remove one of them";
-  EXPECT_EQ(refused("validation = 'a.csv'\nvalidation_share = 0.1"), both);
-  EXPECT_EQ(refused("validation = 'a.csv'", {"--data.validation_share", "0.1"}), both);
-  expect_parts(refused("validation = 'stratified(0.1)'\nfold = 1\nfolds = 3"),
-               {"data.fold, which means data.validation = \"fold(1/3)\"", "there is one validation set"});
-  expect_parts(refused("validation_share = 0.1\nfold = 1\nfolds = 3"),
-               {"share(0.1)", "fold(1/3)", "there is one validation set"});
-  EXPECT_EQ(refused("fold = 4\nfolds = 3"), "data.fold = 4, expected a fold from 1 to data.folds = 3");
-  for (const auto& [key, value] : {std::pair{"folds", "3"}, {"fold_by", "'class'"}, {"fold_column", "'x'"}}) {
-    const std::string alone =
-        fmt::format("{} = {}\n[train]\nepochs = 1\nglobal_batch = 1\n[model]\nlayers = 'relu'", key, value);
-    const Config loaded = config_of(alone);
-    expect_parts(error_text<ConfigError>([&] { check_config(loaded, options(), {}); }),
-                 {fmt::format("data.{} has no effect without data.fold; remove it", key)});
-    EXPECT_EQ(config_of(alone, {"--data.fold", "1", "--data.folds", "3", "--data.fold_by", "group",
-                                "--data.fold_column", "y"})
-                  .data.validation,
-              "fold(1/3, by = group(y))");
-  }
-  expect_parts(refused("fold = 1\nfolds = 3\nfold_column = 'x'"),
-               {"data.fold_column has no effect without data.fold_by group, time or column"});
-  expect_parts(refused("fold = 1\nfolds = 3\nfold_by = 'group'"), {"needs data.fold_column"});
-  expect_parts(refused("validation_share = 1"), {"old.toml:2: data.validation_share: expected a number"});
+TEST(ValidationPart, IsNamedWhereAKeyOfItsOwnIsGivenForAShareOrAFold) {
+  for (const char* key : {"validation_share", "folds", "fold", "fold_by", "fold_column"})
+    expect_parts(error_text<ConfigError>([&] {
+                   load_config({}, {"a.toml", fmt::format("[data]\n{} = 2\n", key)}, options());
+                 }),
+                 {fmt::format("a.toml:2: unknown key 'data.{}'", key), "Lockstep has data.validation = "});
 }
 
 }  // namespace lockstep::test::validation_part_test

@@ -70,7 +70,6 @@ struct Option {
   bool about_exchange = false;  ///< a config that gives it wants gradients to be sent
   bool sets_rate = false;       ///< the learning rate of a step follows from it
   bool most_used = false;       ///< shown on the short page of the help
-  bool earlier = false;         ///< of an earlier version: it is read, but neither shown nor written
   bool takes_numbers = false;   ///< text or texts that may be written as numbers in TOML
   bool takes_table = false;     ///< texts "a=b" that may be written as a table in TOML
 

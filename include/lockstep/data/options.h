@@ -151,15 +151,6 @@ std::optional<ValidationPart> parse_validation_part(std::string_view key, std::s
 /// The text that means the part.
 std::string to_string(const ValidationPart& part);
 
-/// Keys of earlier versions that mean data.validation.
-struct EarlierValidation {
-  double share = -1;  ///< -1: not given
-  Index fold = 0;
-  Index folds = 0;
-  std::string by = "";
-  std::string column = "";
-};
-
 struct DataOptions {
   std::string format;
   std::string train;
@@ -193,7 +184,6 @@ struct DataOptions {
   SyntheticOptions synthetic;
   TableOptions table;
   TextOptions text;
-  EarlierValidation earlier;
 
   /// Whether the records are windows of a stream of tokens. Once the format is chosen.
   bool reads_tokens() const { return format == "text" || text.tokens == "ids"; }
@@ -206,10 +196,5 @@ struct DataOptions {
 std::optional<ValidationPart> validation_part(const DataOptions& data);
 /// The part that data.test_part names; nothing without it. Errors: ConfigError.
 std::optional<ValidationPart> test_part(const DataOptions& data);
-
-/// Makes data.validation of its earlier keys, which are not given afterwards, but for those that say nothing
-/// without data.fold. `replaces_share`: a flag gives data.validation_share, which counts more than share() in
-/// a file. Errors: ConfigError where they contradict each other, or data.validation is given as well.
-void adopt_earlier_keys(DataOptions& data, bool replaces_share);
 
 }  // namespace lockstep

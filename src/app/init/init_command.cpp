@@ -218,7 +218,7 @@ std::string to_toml(const std::vector<CommentedSetting>& settings, const std::ve
 }
 
 int init_command(const CommandLine& line) {
-  const Config given = load_config(line, {}, readable_options());
+  const Config given = load_config(line, {}, known_options());
   if (given.flagged.contains("data.train")) {
     throw ConfigError("the data file stands after init: trainer init {}", excerpt(given.data.train));
   }
@@ -253,7 +253,7 @@ int init_command(const CommandLine& line) {
 
 int inspect_command(const CommandLine& line) {
   const std::string& path = line.operands.front();
-  DataOptions options = options_of_series(load_config(line, {}, readable_options()).data, line);
+  DataOptions options = options_of_series(load_config(line, {}, known_options()).data, line);
   options.train = path;
   if (!is_there(path)) list_files(path, {}, "DATA");  // whose errors say why not
   const std::string& format = choose_format(options).name;

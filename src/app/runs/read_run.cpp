@@ -40,18 +40,13 @@ void damage(RunRecord& record, const std::string& reason) {
 }
 
 void read_record(ViewedRun& run, const RunDirectory& directory) {
-  const std::optional<RunRecord> found = read_run_record(directory);
-  if (found) {
-    run.record = *found;
-    return;
-  }
-  run.record.state = RunState::kUnknown;
-  run.record.reason =
-      "an earlier program made it, which kept no run.json: its config and its metrics are all that is known";
+  std::optional<RunRecord> found = read_run_record(directory);
+  error_if<DataError>(!found, "it is missing; {}", kOtherVersion);
+  run.record = *std::move(found);
 }
 
 // Keys of a run's config.toml that stand there as comments, since the other keys leave them without effect.
-// keys_without_effect() would need a config that can be run; one that is looked at may be cut off or older.
+// keys_without_effect() would need a config that can be run; one that is looked at may be cut off.
 std::set<std::string> keys_named_idle(const std::string& toml) {
   std::set<std::string> keys;
   std::string section;
@@ -65,7 +60,7 @@ std::set<std::string> keys_named_idle(const std::string& toml) {
 }
 
 void take_config(ViewedRun& run, const std::string& text) {
-  const Config config = load_config({}, {"config.toml", text}, readable_options());
+  const Config config = load_config({}, {"config.toml", text}, known_options());
   const std::set<std::string> idle = keys_named_idle(text);
   for (const Option& option : known_options()) {
     const bool shown = option.has_value(config) && !idle.contains(option.key);
@@ -110,9 +105,6 @@ void forget_metrics(ViewedRun& run) {
   record.last.clear();
   record.deciding.clear();
   record.kept = {};
-  if (record.state != RunState::kUnknown || run.config.empty()) return;
-  record.measure = run.value("train.early_stopping_metric");
-  record.keeps_best = run.value("train.keep") != "last";
 }
 
 // The record of a run that has not ended may be some seconds behind its metrics.

@@ -69,14 +69,9 @@ const KnownNames& known_names() {
   return kNames;
 }
 
-std::span<const Option> readable_options() {
+std::span<const Option> known_options() {
   static const std::vector<Option> kOptions = declare_options(known_names());
   return kOptions;
-}
-
-std::span<const Option> known_options() {
-  const std::span<const Option> all = readable_options();
-  return all.first(all.size() - static_cast<std::size_t>(std::ranges::count(all, true, &Option::earlier)));
 }
 
 std::vector<Setting> result_options(const Config& config) {

@@ -12,8 +12,6 @@ namespace lockstep {
 const KnownNames& known_names();
 /// Every option, declared once for the process.
 std::span<const Option> known_options();
-/// With those of earlier versions behind them.
-std::span<const Option> readable_options();
 /// The keys that could change what comes of a run, without those that have no value. The keys of
 /// names_no_result() are left out.
 std::vector<Setting> result_options(const Config& config);

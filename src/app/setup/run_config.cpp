@@ -79,7 +79,7 @@ WindowScaling scaling_of_windows(const TableOptions& table) {
 }
 
 void complete_and_check(Config& config) {
-  check_config(config, readable_options(), choices(config));
+  check_config(config, known_options(), choices(config));
   config.data.format = choose_format(config.data).name;  // a resume may not have the files of today
   config.model.window_scaling = scaling_of_windows(config.data.table);
   refuse_sets(config);
@@ -98,7 +98,7 @@ std::string token_directory(const Config& config) {
 }
 
 Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement) {
-  Config config = load_config(line, text, readable_options());
+  Config config = load_config(line, text, known_options());
   if (config.distribute.strategy == kAutoStrategy) {
     config.distribute.strategy = choose_strategy(config, placement);
   }
@@ -109,7 +109,7 @@ Config load_training_config(const CommandLine& line, const ConfigText& text, con
 }
 
 Config load_run_config(const CommandLine& line, const ConfigText& text) {
-  Config config = load_config(line, text, readable_options());
+  Config config = load_config(line, text, known_options());
   if (!config.data.test.empty()) config.data.test_part.clear();  // a file that was there later
   complete_and_check(config);
   return config;

@@ -91,7 +91,7 @@ bool wants_multiple_threads(const CommandLine& line) {
   try {
     ConfigText text;
     if (line.has("config")) text = read_config_file(line.text("config"));
-    return load_config(line, text, readable_options()).distribute.progress_thread;
+    return load_config(line, text, known_options()).distribute.progress_thread;
   } catch (const Error&) {
     return false;
   }

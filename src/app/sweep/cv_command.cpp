@@ -185,10 +185,6 @@ class CrossValidation {
   CrossValidation(Communicator& world, const CommandLine& line)
       : world_(world), state_(world, line, "fold", [](const Config& config, const SweepRequest& request) {
           error_if(
-              !config.data.earlier.by.empty() || !config.data.earlier.column.empty(),
-              "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
-              "folds, such as --stratified: remove them");
-          error_if(
               choose_format(config.data).name == "text" || config.data.reads_tokens(),
               "cv knows no texts: give data.validation = \"share(0.1)\", the last tokens, and train once");
           error_if(

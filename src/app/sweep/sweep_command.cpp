@@ -56,7 +56,7 @@ class Sweep {
       : world_(world),
         state_(world, line, "trial",
                [](const Config& config, const SweepRequest& request) {
-                 return list_trials(request, readable_options(), static_cast<std::uint64_t>(config.run.seed));
+                 return list_trials(request, known_options(), static_cast<std::uint64_t>(config.run.seed));
                }),
         request_(state_.request()) {
     agree(world_, [this] { list_rungs(); });

@@ -159,8 +159,7 @@ std::string describe_sweep(const std::string& before, const SweepRequest& reques
   }
   Description known = parse(before);
   refuse_other_flags(known.others, other_flags(request));
-  // An earlier version knew fewer keys.
-  const Config had = load_config({}, {.file = "sweep.toml", .text = known.config}, readable_options());
+  const Config had = load_config({}, {.file = "sweep.toml", .text = known.config}, known_options());
   for (const auto& [option, old_text, new_text] : find_differences(had, common, known_options())) {
     refuse(fmt::format("{} = {}", option.key, old_text), fmt::format("{} = {}", option.key, new_text));
   }

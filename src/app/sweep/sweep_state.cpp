@@ -57,8 +57,7 @@ void refuse_settings(const Config& config) {
 
 // Keys of the config that a fold, or the training on all records, stands in for.
 std::set<std::string> keys_that_folds_replace(bool refit) {
-  std::set<std::string> keys{"data.validation_labels", "data.validation_share", "data.fold", "data.folds",
-                             "data.fold_by",           "data.fold_column"};
+  std::set<std::string> keys{"data.validation_labels"};
   if (refit) {
     keys.insert({"data.validation", "train.steps", "train.samples", "train.keep", "train.early_stopping",
                  "train.early_stopping_metric", "train.early_stopping_min_delta"});
@@ -70,7 +69,7 @@ std::set<std::string> keys_that_folds_replace(bool refit) {
 void refuse_given_lists(const std::vector<std::vector<Setting>>& trials, const Config& config) {
   if (trials.empty()) return;
   for (const Setting& setting : trials.front()) {  // all trials vary the same keys
-    const Option* option = find_option(readable_options(), setting.key);
+    const Option* option = find_option(known_options(), setting.key);
     if (!takes_a_list(*option) || !config.flagged.contains(setting.key)) continue;
     throw ConfigError("--{0} is given, and {0} is to vary: leave the flag out", setting.key);
   }
@@ -111,7 +110,7 @@ SweepState::SweepState(Communicator& world, const CommandLine& line, const std::
   Config base;
   std::string description;  // rank 0
   agree(world_, [&] {
-    base = load_config(line_, text_, readable_options());
+    base = load_config(line_, text_, known_options());
     refuse_ranks(world_.size(), request_.ranks_per_trial);
     refuse_settings(base);
     const std::string& name = base.train.early_stopping_metric;
@@ -212,7 +211,7 @@ CommandLine SweepState::line_of(const TrialRow& row) const {
 }
 
 Config SweepState::config_of(const TrialRow& row) const {
-  return load_config(line_of(row), text_, readable_options());
+  return load_config(line_of(row), text_, known_options());
 }
 
 void SweepState::announce(const std::string& trials) const {

@@ -162,12 +162,6 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
       record.launch.resumed_at = before->launch.resumed_at;
       record.warnings = before->warnings;
       record.more_warnings = before->more_warnings;
-      if (before->scaled_label != record.scaled_label) {
-        log_warning(
-            "the start before measured the scaled label ({}); from step {} on measures but the loss are in "
-            "its own units, and are not to be compared with those before",
-            record.scaled_label, with_commas(resume.saved().steps));
-      }
     }
   } catch (const DataError& error) {
     log_warning("run.json of the start before cannot be read: {}", error.what());

@@ -97,7 +97,7 @@ CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& r
   agree(comm, [&] {
     if (!is_there(run.config())) return;
     const ConfigText text{.file = run.config().string(), .text = read_file(run.config())};
-    checkpoints = checkpoint_directory(load_config({}, text, readable_options()), run);
+    checkpoints = checkpoint_directory(load_config({}, text, known_options()), run);
     if (comm.rank() == 0) refuse_foreign_checkpoints(checkpoints, run);
   });
   return checkpoints;
@@ -192,7 +192,7 @@ ResumeState find_resume_state(Communicator& comm, const Config& config) {
     const CheckpointReader* checkpoint = resume.checkpoint.get();
     const std::filesystem::path file =
         checkpoint != nullptr ? checkpoint->directory() / kCheckpointConfig : resume.directory.config();
-    resume.config = load_config({}, {.file = file.string(), .text = read_file(file)}, readable_options());
+    resume.config = load_config({}, {.file = file.string(), .text = read_file(file)}, known_options());
     if (checkpoint != nullptr) resume.schema = checkpoint->text(RunDirectory{}.schema().string());
   });
   return resume;
@@ -201,13 +201,6 @@ ResumeState find_resume_state(Communicator& comm, const Config& config) {
 Config complete(Config config, const ResumeState& resume) {
   if (resume.config && !config.given.contains("train.replicas")) {
     config.train.replicas = resume.config->train.replicas;
-  }
-  if (resume.config && !config.given.contains("data.missing_values")) {
-    // The default of earlier versions is the beginning of today's.
-    std::vector<std::string>& now = config.data.table.missing_values;
-    const std::vector<std::string>& before = resume.config->data.table.missing_values;
-    if (before.size() < now.size() && std::ranges::equal(before, std::span(now).first(before.size())))
-      now = before;
   }
   return config;
 }
@@ -276,9 +269,7 @@ void prepare(ResumeState& resume, const Config& config) {
 
 void refuse_changes(const Config& now, const RecordSource& train, const ResumeState& resume) {
   if (!resume.config) return;
-  Config before = *resume.config;
-  // An older run kept no format that follows from the end of a file's name.
-  if (before.data.format.empty()) before.data.format = now.data.format;
+  const Config& before = *resume.config;
   constexpr std::size_t kMaxValueBytes = 1000;
   std::vector<std::string> changes;
   const auto is_allowed = [&now](const std::string& key) {

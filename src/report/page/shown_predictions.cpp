@@ -146,9 +146,8 @@ constexpr const char* kForm =
   "cells?": [""], "picture?": true, "position?": 0}], "windows?": [{"name": "", "times": [""], "past+": [0], "truth": [0],
   "forecast": [0], "low?": [0], "high?": [0]}]})";
 
-// Null where sizes and bytes do not fit together, as in files of earlier programs.
+// Null where sizes and bytes do not fit together.
 Json read_picture(const Json& json) {
-  if (!json.is_object()) return nullptr;
   const Index width = whole_number(json.at("width"));
   const Index height = whole_number(json.at("height"));
   const Index channels = whole_number(json.at("channels"));
@@ -207,7 +206,8 @@ Json read_shown_predictions(const std::string& text) {
     Json shown = read_as(Json::parse(kForm), json);
     for (Json& fit : shown["fits"]) fit["samples"] = fit["target"].size();
     for (Json& record : shown["worst"]) {
-      record["picture"] = read_picture(record.value("picture", Json()));
+      if (!record.contains("picture")) continue;
+      record["picture"] = read_picture(record["picture"]);
       if (record["picture"].is_null()) record.erase("picture");
     }
     return shown;

@@ -140,11 +140,8 @@ SavedState AsynchronousLoop::saved_state() {
   state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_.samples, 1)));
   state.push_back(saved_by_first(rank, "logged.weight", std::span(&logged_.weight, 1)));
-  state.back().optional = true;  // only runs with weights look at it
   state.push_back(saved_by_first(rank, "single_value_steps", std::span(&single_value_steps_, 1)));
-  state.back().optional = true;  // older checkpoints have none
   state.push_back(saved_by_first(rank, "workers", std::span(saved_workers_)));
-  state.back().optional = true;  // older checkpoints have none
   state.push_back(saved_by_first(rank, "logged.loss", std::span(&logged_.loss, 1)));
   state.push_back(saved_by_first(rank, "logged.correct", std::span(&logged_.correct, 1)));
   return state;

@@ -157,7 +157,6 @@ SavedState SynchronousLoop::saved_state() {
   audit_.add_saved(state);
   state.push_back(saved_by_first(rank, "skipped", std::span(&skipped_, 1)));
   state.push_back(saved_by_first(rank, "single_value_steps", std::span(&single_value_steps_, 1)));
-  state.back().optional = true;  // older checkpoints have none
   state.push_back(saved_by_first(rank, "seconds", std::span(&train_seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_samples_, 1)));

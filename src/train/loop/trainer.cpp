@@ -252,19 +252,11 @@ SavedState Trainer::saved_state() {
     state.push_back(saved_by_first(context_.workers().rank(), name, values));
     state.back().optional = true;
   };
-  // An earlier program measured a scaled label: its values stay under their names, and are not compared.
-  const bool scaled = context_.validation != nullptr && !context_.validation->info().scaled_label.empty();
-  const auto add_measured = [&](const std::string& name, const Measure& measure, std::span<double> values) {
-    add(scaled && measure.name() != "loss" ? name + ".in_label_units" : name, values);
-  };
   if (context_.average != nullptr) context_.average->add_saved(state);
-  if (keeps_best())
-    add_measured("best_evaluation", context_.saving->best->measure(), context_.saving->best->state());
-  if (context_.early_stopping != nullptr) {
-    add_measured("early_stopping", context_.early_stopping->measure(), context_.early_stopping->state());
-  }
+  if (keeps_best()) add("best_evaluation", context_.saving->best->state());
+  if (context_.early_stopping != nullptr) add("early_stopping", context_.early_stopping->state());
   if (context_.plateau != nullptr) {
-    add_measured("plateau", context_.plateau->measure(), context_.plateau->state());
+    add("plateau", context_.plateau->state());
     add("plateau.falls", context_.plateau->falls());
   }
   return state;

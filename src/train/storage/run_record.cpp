@@ -11,7 +11,6 @@
 #include <ctime>
 #include <limits>
 #include <set>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -26,8 +25,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kStates{"running", "stopped",         "stopped early", "done",   "failed",
-                             "killed",  "no sign of life", "unknown",       "damaged"};  // as RunState
+constexpr std::array kStates{"running", "stopped", "stopped early",   "done",
+                             "failed",  "killed",  "no sign of life", "damaged"};  // as RunState
 
 constexpr const char* kTimeFormat = "%Y-%m-%dT%H:%M:%SZ";
 
@@ -181,19 +180,14 @@ double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-constexpr std::array<std::string_view, 6> kLaterFields{"cpu",       "data",     "figures",
-                                                       "forecasts", "positive", "scaled_label"};
-
 template <class Value>
 void take(const Json& json, Value& value) {
   if constexpr (HasFields<Value>) {
     if (!json.is_object()) throw DataError("{} where an object belongs", excerpt(json.dump()));
     each_field(value, [&](const char* name, auto& field) {
       const auto found = json.find(name);
-      if (found != json.end()) return take(*found, field);
-      // Records of earlier programs do not have all that those of today have.
-      if (std::ranges::find(kLaterFields, name) != kLaterFields.end()) return;
-      throw DataError("it has no {}", in_quotes(name));
+      error_if<DataError>(found == json.end(), "it has no {}; {}", in_quotes(name), kOtherVersion);
+      take(*found, field);
     });
   } else if constexpr (kIsMapOfParts<Value>) {
     for (const auto& [name, part] : json.items()) take(part, value[name]);

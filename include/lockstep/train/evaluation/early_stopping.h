@@ -89,7 +89,6 @@ class EarlyStopping {
   std::string describe() const;
   /// Its first half.
   std::string waited() const;
-  const Measure& measure() const { return measure_; }
 
   /// The numbers that a resumed run needs.
   std::span<double> state() { return state_; }
@@ -125,7 +124,6 @@ class Plateau {
   double lr(double scheduled) const;
   /// "no better loss of the validation set for 5 epochs".
   std::string describe() const { return standstill_.waited(); }
-  const Measure& measure() const { return standstill_.measure(); }
 
   /// The numbers that a resumed run needs.
   std::span<double> state() { return standstill_.state(); }

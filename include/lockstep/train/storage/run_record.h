@@ -32,9 +32,8 @@ enum class RunState {
   kDone,
   kFailed,
   // A reader finds these in place of "running", or of a record.
-  kKilled,   ///< its process is gone from this host
-  kSilent,   ///< no sign of life from another host
-  kUnknown,  ///< the run of an earlier program, without a record
+  kKilled,  ///< its process is gone from this host
+  kSilent,  ///< no sign of life from another host
   kDamaged,
 };
 std::string to_string(RunState state);
@@ -130,7 +129,7 @@ struct RunRecord {
   std::string measure = "loss";  ///< train.early_stopping_metric
   bool keeps_best = true;        ///< train.keep
   /// The label of whose scaled numbers the loss is, while other measures are in its own units: "price: log";
-  /// "": none is scaled, or the run is one of an earlier program, whose measures are of the scaled label too.
+  /// "": none is scaled.
   std::string scaled_label = {};
   std::string positive = {};  ///< the class that precision, f1 and such are about; "": there are none
   Progress progress = {};
@@ -179,8 +178,12 @@ std::string to_json(const RunRecord& record);
 /// Errors: DataError, without the name of the file, if it is none.
 RunRecord parse_run_record(const std::string& json);
 
-/// The record of a run; nothing if it has none, as that of an earlier program. A run that goes on is told
-/// from one that was killed. Errors: DataError.
+/// The end of the error of a record that is missing or lacks a field: why, and what to do.
+inline constexpr const char* kOtherVersion =
+    "the run is of an earlier version of the program, or damaged: train it again";
+
+/// The record of a run; nothing if it has none. A run that goes on is told from one that was killed. Errors:
+/// DataError.
 std::optional<RunRecord> read_run_record(const RunDirectory& run);
 
 /// Steps of the run that went to its end here and lost no file; nothing if none did. A record that cannot be

@@ -101,7 +101,6 @@ void Server::add_saved(SavedState& state) {
   if (!first()) return;
   state.push_back(saved_by_first(0, "totals.samples", std::span(&totals_.samples, 1)));
   state.push_back(saved_by_first(0, "totals.weight", std::span(&totals_.weight, 1)));
-  state.back().optional = true;  // only runs with weights look at it
   state.push_back(saved_by_first(0, "totals.loss", std::span(&totals_.loss, 1)));
   state.push_back(saved_by_first(0, "totals.correct", std::span(&totals_.correct, 1)));
 }

@@ -174,7 +174,7 @@ CheckpointHeader parse_progress_header(const Json& json) {
                                        .samples = whole_number(json.at("samples_seen")),
                                        .epochs = json.at("epoch").get<double>()},
                           .metrics_bytes = whole_number(json.at("metrics_bytes")),
-                          .evaluated = json.value("evaluated", false),
+                          .evaluated = json.at("evaluated").get<bool>(),
                           .seconds = json.at("seconds").get<double>(),
                           .ranks = whole_number(json.at("ranks")),
                           .strategy = json.at("strategy").get<std::string>(),
@@ -182,7 +182,7 @@ CheckpointHeader parse_progress_header(const Json& json) {
                           .data = json.at("data").get<std::string>(),
                           .fingerprint = {},
                           .versions = json.at("versions").get<std::map<std::string, std::string>>(),
-                          .incomplete_files = json.value("incomplete_files", std::vector<std::string>{})};
+                          .incomplete_files = json.at("incomplete_files").get<std::vector<std::string>>()};
   if (json.contains("fingerprint")) header.fingerprint = parse_fingerprint(json.at("fingerprint"));
   error_if<DataError>(header.progress.steps < 0 || header.progress.samples < 0 || header.metrics_bytes < 0,
                       "a count is negative");

@@ -92,7 +92,7 @@ std::optional<double> clock_seconds(std::string_view text);
 /// Errors: ConfigError, naming the other run, if the directory has the checkpoints of another run than the
 /// one in `run`, or if it is that of another run's own checkpoints; DataError. Changes nothing. A run
 /// directory without a config counts as a new run, and no checkpoint is that of a new run. Checkpoints
-/// without a known owner, of older builds, are accepted as those of a run that is not new. The run's own
+/// that were copied without their owner are accepted as those of a run that is not new. The run's own
 /// RUN/checkpoints is always accepted.
 void refuse_foreign_checkpoints(const CheckpointDirectory& checkpoints, const RunDirectory& run);
 

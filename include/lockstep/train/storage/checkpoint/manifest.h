@@ -58,7 +58,7 @@ struct CheckpointHeader {
   std::string strategy;
   std::string algorithm;    ///< algorithm that carried the exchange out; may be empty
   std::string data;         ///< a description of the size of the training set
-  Fingerprint fingerprint;  ///< fingerprint of the training set's content; unknown in those of older builds
+  Fingerprint fingerprint;  ///< fingerprint of the training set's content; unknown if a stream has no files
   std::map<std::string, std::string> versions;     ///< versions of the program and its libraries
   std::vector<std::string> incomplete_files = {};  ///< Observer::incomplete_files()
 };
