@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
@@ -50,26 +49,12 @@ void read_record(ViewedRun& run, const RunDirectory& directory) {
       "an earlier program made it, which kept no run.json: its config and its metrics are all that is known";
 }
 
-// Keys of a run's config.toml that stand there as comments, since the other keys leave them without effect.
-// keys_without_effect() would need a config that can be run; one that is looked at may be cut off or older.
-std::set<std::string> keys_named_idle(const std::string& toml) {
-  std::set<std::string> keys;
-  std::string section;
-  std::istringstream lines(toml);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('[')) section = line.substr(1, line.find(']') - 1);
-    if (!line.starts_with("# ") || !line.ends_with(": without effect here")) continue;
-    keys.insert(section + "." + line.substr(2, line.find(" =") - 2));
-  }
-  return keys;
-}
-
 void take_config(ViewedRun& run, const std::string& text) {
   const Config config = load_config({}, {"config.toml", text}, readable_options());
-  const std::set<std::string> idle = keys_named_idle(text);
   for (const Option& option : known_options()) {
-    const bool shown = option.has_value(config) && !idle.contains(option.key);
-    const bool has_default = option.if_not_given.empty() && !idle.contains(option.key);
+    const bool idle = run.record.idle_keys.contains(option.key);
+    const bool shown = option.has_value(config) && !idle;
+    const bool has_default = option.if_not_given.empty() && !idle;
     run.config.push_back(
         {option.key, shown ? option.text(config) : "", has_default ? option.default_text : ""});
   }
