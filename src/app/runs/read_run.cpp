@@ -49,10 +49,12 @@ void read_record(ViewedRun& run, const RunDirectory& directory) {
       "an earlier program made it, which kept no run.json: its config and its metrics are all that is known";
 }
 
-void take_config(ViewedRun& run, const std::string& text) {
+// `by_config`: which keys have no effect is not known, so they are those that config.toml does not set.
+void take_config(ViewedRun& run, const std::string& text, bool by_config = false) {
   const Config config = load_config({}, {"config.toml", text}, readable_options());
   for (const Option& option : known_options()) {
-    const bool idle = run.record.idle_keys.contains(option.key);
+    const bool idle =
+        by_config ? !config.given.contains(option.key) : run.record.idle_keys.contains(option.key);
     const bool shown = option.has_value(config) && !idle;
     const bool has_default = option.if_not_given.empty() && !idle;
     run.config.push_back(
@@ -62,7 +64,7 @@ void take_config(ViewedRun& run, const std::string& text) {
 
 void read_config(ViewedRun& run, const RunDirectory& directory) {
   if (!is_there(directory.config())) return damage(run.record, "it has no config.toml");
-  take_config(run, read_file(directory.config()));
+  take_config(run, read_file(directory.config()), run.record.state == RunState::kDamaged);
 }
 
 // A trial that was refused before it had a directory: all there is of it are its row and the config of the
