@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -66,10 +67,10 @@ TokenFile open_tokens(const std::string& path) {
       path);
 }
 
-// *Collective.* The texts that rank 0 has.
+// *Collective.* The texts of rank 0.
 std::vector<std::string> share_texts(const std::vector<std::string>& mine, PeerGroup& peers) {
   std::vector<std::string> shared;
-  for (const std::string& text : mine.empty() ? std::vector<std::string>(2) : mine) {
+  for (const std::string& text : mine) {
     const Bytes first = peers.all_gather(std::as_bytes(std::span(text))).front();
     shared.emplace_back(reinterpret_cast<const char*>(first.data()), first.size());
   }
@@ -79,33 +80,35 @@ std::vector<std::string> share_texts(const std::vector<std::string>& mine, PeerG
 }  // namespace
 
 EncodedText encode_text(const DataOptions& data, const std::string& text, const std::string& key,
-                        const DataParts& parts, const std::string& schema, PeerGroup& peers) {
-  EncodedText encoded{.name = text, .schema = schema};
-  std::vector<std::string> found;  // of rank 0: schema and path
+                        const DataParts& parts, std::shared_ptr<const Vocabulary> vocabulary,
+                        PeerGroup& peers) {
+  EncodedText encoded{.name = text, .vocabulary = std::move(vocabulary)};
+  std::vector<std::string> found(2);  // of rank 0: the path, and the schema if others have to learn it
   peers.agree([&] {
     refuse_part_of_text(parts.validation);
     refuse_part_of_text(parts.test);
-    if (!schema.empty()) check_rule(data, Vocabulary(schema));
+    if (encoded.vocabulary) check_rule(data, *encoded.vocabulary);
     encoded.paths = list_files(text, choose_format(data).extensions, key);
     if (peers.rank() > 0) return;
     const TokenInput input = open_input(data, encoded);
-    if (encoded.schema.empty()) {
+    if (!encoded.vocabulary) {
       encoded.train.end = std::numeric_limits<Index>::max();
       if (parts.any()) divide(count_tokens(input), parts, encoded);
-      encoded.schema = learn_vocabulary(input, encoded.train.end).schema();
+      encoded.vocabulary = std::make_shared<const Vocabulary>(learn_vocabulary(input, encoded.train.end));
+      if (peers.size() > 1) found[1] = encoded.vocabulary->schema();
     }
     const std::string directory =
         data.text.cache.empty() ? std::filesystem::temp_directory_path().string() : data.text.cache;
-    const Vocabulary vocabulary(encoded.schema);
-    if (vocabulary.size() > 0) found = {encoded.schema, encode_tokens(input, vocabulary, directory)};
-    if (vocabulary.size() == 0 || open_tokens(found[1]).size() == 0)
+    const bool is_empty = encoded.vocabulary->size() == 0;
+    if (!is_empty) found[0] = encode_tokens(input, *encoded.vocabulary, directory);
+    if (is_empty || open_tokens(found[0]).size() == 0)
       throw DataError("{} names '{}', which is empty: expected a text", key, text);
   });
   found = share_texts(found, peers);
   peers.agree([&] {
-    encoded.schema = found[0];
-    encoded.path = found[1];
-    encoded.tokens = std::make_shared<const TokenFile>(open_tokens(found[1]));
+    if (!encoded.vocabulary) encoded.vocabulary = std::make_shared<const Vocabulary>(found[1]);
+    encoded.path = found[0];
+    encoded.tokens = std::make_shared<const TokenFile>(open_tokens(found[0]));
     divide(encoded.tokens->size(), parts, encoded);
   });
   return encoded;

@@ -72,8 +72,9 @@ class OrderCounts {
   std::unordered_map<std::uint64_t, Index> tokens_;
 };
 
-void measure_orders(const TokenFile& tokens, const EncodedText& text, const Vocabulary& vocabulary,
-                    TextSummary& summary) {
+void measure_orders(const EncodedText& text, TextSummary& summary) {
+  const TokenFile& tokens = *text.tokens;
+  const Vocabulary& vocabulary = *text.vocabulary;
   summary.counted = std::min(text.train.size(), kCountedTokens);
   summary.measured = std::min(text.validation.size(), kMeasuredTokens);
   OrderCounts counts(std::max<Index>(vocabulary.size(), 1));
@@ -95,14 +96,14 @@ TextSummary summarise_text(const DataOptions& data, double share, Index fewest) 
   opened.text.unknown = "replace";
   opened.text.cache = (std::filesystem::temp_directory_path() / fmt::format("trainer-{}", getpid())).string();
   const EncodedText text = encode_text(opened, data.train, "data.train",
-                                       {.validation = ValidationPart{.share = share}}, "", alone());
+                                       {.validation = ValidationPart{.share = share}}, nullptr, alone());
   remove_if_there(text.path);  // it stays mapped
   remove_if_there(opened.text.cache);
   const TokenFile& tokens = *text.tokens;
   error_if<DataError>(tokens.size() < fewest,
                       "'{}' has {}, expected {} at least, and thousands to learn from", data.train,
                       plural(tokens.size(), "token"), fewest);
-  const Vocabulary vocabulary(text.schema);
+  const Vocabulary& vocabulary = *text.vocabulary;
   const bool has_stand_in = vocabulary.replaces();
   TextSummary summary{.tokens = tokens.size(), .vocabulary = vocabulary.size() - (has_stand_in ? 1 : 0)};
   double characters = 0;
@@ -111,7 +112,7 @@ TextSummary summarise_text(const DataOptions& data, double share, Index fewest) 
     characters += vocabulary.characters(tokens[i]);
   }
   summary.characters = static_cast<Index>(characters);
-  measure_orders(tokens, text, vocabulary, summary);
+  measure_orders(text, summary);
   return summary;
 }
 

@@ -24,7 +24,7 @@ class TextSource final : public RecordSource {
   // belongs to it.
   TextSource(EncodedText text, Range span, Index window, bool targets, bool anywhere, std::vector<Note> notes)
       : text_(std::move(text)), span_(span), window_(window), notes_(std::move(notes)) {
-    const Vocabulary vocabulary(text_.schema);
+    const Vocabulary& vocabulary = *text_.vocabulary;
     const Index after = targets ? 1 : 0;
     info_ = {.rows = (span.size() - after) / window_,
              .features = SequenceShape{.positions = window_, .channels = 1}.shape(),
@@ -46,7 +46,8 @@ class TextSource final : public RecordSource {
 
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
-  std::string schema() const override { return text_.schema; }
+  std::string schema() const override { return text_.vocabulary->schema(); }
+  std::shared_ptr<const Vocabulary> vocabulary() const override { return text_.vocabulary; }
   std::vector<Note> notes() const override { return notes_; }
   std::vector<std::string> files() const override { return text_.paths; }
   const Fingerprint* fingerprint() const override { return &fingerprint_; }
@@ -95,7 +96,7 @@ std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range spa
   const Index left = span.size() - 1 - rows * window;
   std::vector<Note> notes;
   if (split == Split::kTrain) {
-    const Index outputs = Vocabulary(text.schema).size();
+    const Index outputs = text.vocabulary->size();
     notes.push_back(
         {.text = fmt::format("text: {}, a vocabulary of {} ({}), so the model ends with {} outputs",
                              plural(text.tokens->size(), "token"), with_commas(outputs), data.text.tokens,
@@ -114,24 +115,29 @@ std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range spa
   return std::make_unique<TextSource>(text, span, window, true, anywhere, std::move(notes));
 }
 
-void check_window(const DataOptions& data) {
-  if (data.table.windows.window > 0) return;
-  throw ConfigError(
-      "data.window is missing: set it to the tokens of a record, as in data.window = 64: the model sees so "
-      "many before the one that it predicts");
+// *Collective.* Refuses data without a window. The vocabulary of the schema; null: there is none.
+std::shared_ptr<const Vocabulary> check_text(const DataOptions& data, const std::string& schema,
+                                             PeerGroup& peers) {
+  std::shared_ptr<const Vocabulary> known;
+  peers.agree([&] {
+    error_if(data.table.windows.window <= 0,
+             "data.window is missing: set it to the tokens of a record, as in data.window = 64: the model "
+             "sees so many before the one that it predicts");
+    if (!schema.empty()) known = std::make_shared<const Vocabulary>(schema);
+  });
+  return known;
 }
 
 }  // namespace
 
 DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::set<Split>& wanted,
                     const std::string& schema, PeerGroup& peers) {
-  peers.agree([&] { check_window(data); });
+  std::shared_ptr<const Vocabulary> known = check_text(data, schema, peers);
   DataSets sets;
-  std::string known = schema;
   if (wanted.contains(Split::kTrain)) {
     if (data.train.empty()) throw ConfigError("data.train is not set: name the text to train on");
-    const EncodedText text = encode_text(data, data.train, "data.train", parts, schema, peers);
-    known = text.schema;
+    const EncodedText text = encode_text(data, data.train, "data.train", parts, known, peers);
+    known = text.vocabulary;
     peers.agree([&] {
       sets.train = text_windows_of(text, text.train, Split::kTrain, data);
       if (parts.validation)
@@ -151,8 +157,7 @@ DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::
 
 std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std::string& input,
                                               const std::string& schema, PeerGroup& peers) {
-  peers.agree([&] { check_window(data); });
-  const EncodedText text = encode_text(data, input, "--input", {}, schema, peers);
+  const EncodedText text = encode_text(data, input, "--input", {}, check_text(data, schema, peers), peers);
   std::unique_ptr<RecordSource> source;
   peers.agree([&] {
     const Index window = data.table.windows.window;

@@ -72,7 +72,7 @@ class TokenFile {
 struct EncodedText {
   std::string name;
   std::vector<std::string> paths = {};
-  std::string schema = {};
+  std::shared_ptr<const Vocabulary> vocabulary = nullptr;
   std::string path = {};  ///< of the encoded file
   std::shared_ptr<const TokenFile> tokens = nullptr;
   /// The part of a training text that is trained on, and those held back behind it.
@@ -81,8 +81,10 @@ struct EncodedText {
   Range test = {};
 };
 
-/// *Collective.* `text`: what `key` says; `schema`: as for open_texts(). Errors as there.
+/// *Collective.* `text`: what `key` says; `vocabulary`: null: it is learnt from the training part. Errors as
+/// open_texts() has them.
 EncodedText encode_text(const DataOptions& data, const std::string& text, const std::string& key,
-                        const DataParts& parts, const std::string& schema, PeerGroup& peers);
+                        const DataParts& parts, std::shared_ptr<const Vocabulary> vocabulary,
+                        PeerGroup& peers);
 
 }  // namespace lockstep

@@ -94,6 +94,21 @@ Index count_in(const std::string& tokens, const std::string& name) {
   return error == std::errc() && stop == end ? count : 0;
 }
 
+Vocabulary vocabulary_of(const Json& json) {
+  try {
+    const auto kind = std::ranges::find(kKinds, json.at("tokens").get<std::string>());
+    if (kind == kKinds.end()) throw DataError("its kind of tokens is not known");
+    const TokenRule rule{.kind = static_cast<TokenKind>(kind - kKinds.begin()),
+                         .replaces = json.at("unknown").get<std::string>() == "replace"};
+    if (rule.kind == TokenKind::kIds) return Vocabulary::of_ids(whole_number(json.at("size")));
+    auto values = json.at("values").get<std::vector<std::string>>();
+    if (rule.kind == TokenKind::kPieces) std::ranges::transform(values, values.begin(), to_bytes);
+    return {rule, std::move(values)};
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError("the schema of the model is no vocabulary: {}", error.what());
+  }
+}
+
 }  // namespace
 
 TokenRule parse_token_rule(const std::string& tokens, const std::string& unknown) {
@@ -144,21 +159,7 @@ Vocabulary Vocabulary::of_ids(Index size) {
   return vocabulary;
 }
 
-Vocabulary::Vocabulary(const std::string& schema) : Vocabulary(TokenRule{}, {}) {
-  try {
-    const Json json = parse_json<Json>(schema);
-    const auto kind = std::ranges::find(kKinds, json.at("tokens").get<std::string>());
-    if (kind == kKinds.end()) throw DataError("its kind of tokens is not known");
-    const TokenRule rule{.kind = static_cast<TokenKind>(kind - kKinds.begin()),
-                         .replaces = json.at("unknown").get<std::string>() == "replace"};
-    auto values = json.at("values").get<std::vector<std::string>>();
-    if (rule.kind == TokenKind::kPieces) std::ranges::transform(values, values.begin(), to_bytes);
-    *this = rule.kind == TokenKind::kIds ? of_ids(whole_number(json.at("size")))
-                                         : Vocabulary(rule, std::move(values));
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError("the schema of the model is no vocabulary: {}", error.what());
-  }
-}
+Vocabulary::Vocabulary(const std::string& schema) : Vocabulary(vocabulary_of(parse_json<Json>(schema))) {}
 
 std::string Vocabulary::schema() const {
   std::vector<std::string> values = values_;
@@ -232,18 +233,17 @@ double Vocabulary::characters(Index id) const {
   return static_cast<double>(std::ranges::count_if(at(values_, id), begins_character));
 }
 
-bool is_vocabulary(const std::string& schema) {
-  if (schema.empty()) return false;
-  const Json json = parse_json<Json>(schema);
-  return json.is_object() && json.value("format", "") == "text";
+std::vector<double> Vocabulary::characters() const {
+  std::vector<double> all;
+  for (Index id = 0; id < size_; ++id) all.push_back(characters(id));
+  return all;
 }
 
-std::vector<double> characters_of_tokens(const std::string& schema) {
-  std::vector<double> characters;
-  if (!is_vocabulary(schema)) return characters;
-  const Vocabulary vocabulary(schema);
-  for (Index id = 0; id < vocabulary.size(); ++id) characters.push_back(vocabulary.characters(id));
-  return characters;
+std::optional<Vocabulary> read_vocabulary(const std::string& schema) {
+  if (schema.empty()) return std::nullopt;
+  const Json json = parse_json<Json>(schema);
+  if (!json.is_object() || json.value("format", "") != "text") return std::nullopt;
+  return vocabulary_of(json);
 }
 
 std::string describe_unknown(const Vocabulary& vocabulary, std::string_view token) {

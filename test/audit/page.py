@@ -61,6 +61,8 @@ def check_numbers(sheet, run, data):
     for name, right in (("plan", plan["table"]), ("model", plan["model"]), ("stages", plan["stages"])):
         stripped = lambda rows: [[cell.strip() for cell in row] for row in rows]
         sheet.equal(place + name, stripped(data[name]), stripped(right))
+    numbers = {name: value for name, value in plan.items() if isinstance(value, (int, float))}
+    sheet.equal(place + "planned", data["planned"], numbers)
     sheet.equal(place + "sentences", data["sentences"], plan["sentences"])
     placed = enumerate(zip(record["launch"]["hosts"], record["launch"]["cores"]))
     sheet.equal(place + "placement", data["placement"], [[str(rank), *of] for rank, of in placed])
@@ -195,8 +197,8 @@ def check_values(sheet, run, data, values):
         deciding = data["best"]["measure"] if data.get("best") else None
         others = [name for name in results[split] if name != "loss"]
         main = deciding if deciding in others else (others or list(results[split]))[0]
-        sheet.equal(place + "main result", shown["main"][1], results[split][main])
-        sheet.equal(place + "loss", (shown.get("loss") or ["", None])[1], results[split].get("loss"))
+        sheet.equal(place + "main result", shown["main"]["value"], results[split][main])
+        sheet.equal(place + "loss", (shown.get("loss") or {}).get("value"), results[split].get("loss"))
 
 
 # The charts.

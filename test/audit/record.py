@@ -16,6 +16,8 @@ def check_record(sheet, run):
     sheet.equal(place + "exit_code", record["exit_code"], 0)
     sheet.check(place + "heartbeat.pid", record["heartbeat"]["pid"], 0, lambda a, b: a > b)
     sheet.equal(place + "config", record["config"], summary["config"])
+    idle = [key for key in record["idle_keys"] if key in run.config.keys]  # others have no value
+    sheet.equal(place + "idle_keys", idle, sorted(run.config.idle))
     same, shown = dict(leaves(summary)), dict(leaves(record["result"]))
     for path in sorted(set(same) | set(shown)):
         sheet.equal(f"{place}result.{path}", shown.get(path, "missing"), same.get(path, "missing"))

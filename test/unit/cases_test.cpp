@@ -340,8 +340,8 @@ class Runner : public testing::Test {
   void expect_findings() {
     Texts found;
     for (const Finding& each : inspection().findings)
-      found.push_back(
-          fmt::format("{}: {} {}", joined(words_of(each.kind + " " + each.column)), each.text, each.setting));
+      found.push_back(fmt::format("{}: {} {}", joined(words_of(to_string(each.kind) + " " + each.column)),
+                                  each.text(), each.setting));
     const std::size_t count = now_->lines.size();
     for (std::size_t i = 0; i < count; ++i) {
       const CaseLine& line = now_->lines[i];

@@ -259,8 +259,9 @@ TEST_F(Compare, ALongNameKeepsItsEnd) {
 }
 
 TEST_F(Compare, ATrialThatWasRefusedIsARunWithItsReason) {
-  write_file_atomically(make("sweep/trial-0001", "", {0.5}).config(),
-                        "[data]\n# tokens = \"characters\": without effect here\n");
+  const RunDirectory first = make("sweep/trial-0001", "", {0.5});
+  record(first, {.idle_keys = {"data.tokens"}, .state = RunState::kDone});
+  write_file_atomically(first.config(), "");
   write_file_atomically(directory_.path() / "sweep/sweep.toml", "");
   std::filesystem::create_directories(directory_.path() / "sweep/rows");
   const std::string row = directory_ / "sweep/rows/trial-000";

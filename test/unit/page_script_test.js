@@ -70,9 +70,8 @@ const tests = {
        [12345, "3.429 h"]],
       ["rate_text", [{samples: 99, seconds: 10}, "9.9"], [{samples: 100, seconds: 10}, "10"],
        [{samples: 12345, seconds: 1}, "12,345"]],
-      ["value_text", ["Accuracy", 0.5, "50.00 %"], ["Precision of 'yes'", 0.25, "25.00 %"],
-        ["F1 of 'yes'", 0.25, "0.25"],
-        ["Precisions", 0.25, "0.25"], ["Loss", 0.5, "0.5"], ["Recall", null, "-"]],
+      ["value_text", ["accuracy", 0.5, "50.00 %"], ["precision", 0.25, "25.00 %"], ["f1", 0.25, "0.25"],
+        ["precisions", 0.25, "0.25"], ["loss", 0.5, "0.5"], ["recall", null, "-"]],
       ["small_first", ["Rank correlation", "rank correlation"], ["AUC", "AUC"], ["R²", "R²"],
         ["Brier score", "Brier score"],
         ["Matthews correlation", "Matthews correlation"]],
@@ -222,7 +221,7 @@ const tests = {
   },
 
   runs_stand_in_a_table_and_the_best_of_each_measure_is_bold() {
-    const a = {...run_named("a"), plan: [["global batch", "8"], ["each example seen", "2 times"]],
+    const a = {...run_named("a"), planned: {global_batch: 8, times_each_seen: 2},
       kept: {step: 1234, samples: 9872, seconds: 2},
       best: {split: "validation", measure: "loss", value: 1.125, smaller_is_better: true},
       workers: [{computed: 7, samples: 7, dropped: 0, staleness: [4, 2, 1]},
@@ -324,8 +323,7 @@ const tests = {
   plans_and_configs_have_what_was_done_and_given() {
     const run = {...run_named("a"), sentences: ["Each <b>"], placement: [["0", "n1", "0-3"]], launch: "1 rank",
       algorithm: "ring",
-      plan: [["steps", "60"], ["samples", "480"], ["epochs", "3"], ["rows", "128"],
-             ["each example seen", "3.75 times"]],
+      planned: {steps: 60, samples: 480, epochs: 3, rows: 128, times_each_seen: 3.75}, plan: [["rows", "128"]],
       model: [["layer", "output"], ["0 dense(2)", "2"]],
       columns: {count: 300, rows: [["x", "feature", "number", "0", "1 to 2"]]},
       config: [{key: "train.lr", value: "0.1", default: "0.01"}, {key: "data.test", value: "", default: ""}]};
@@ -348,7 +346,7 @@ const tests = {
       samples: 9600,
       kept: {step: 1000, best: true},
       best: {split: "validation", measure: "accuracy", value: 0.8125, smaller_is_better: false},
-      plan: [["ranks", "4"], ["rows", "3,840"], ["parameters", "1,234"], ["steps", "1,500"]],
+      planned: {ranks: 4, rows: 3840, parameters: 1234, steps: 1500},
       results: [{name: "validation", step: 1000, values: [["loss", 0.5, true], ["accuracy", 0.8125, false]]},
         {name: "test", step: 1000, values: [["loss", 0.4375, true], ["auc", 0.96875, false], ["accuracy", 0.75, false],
           ["precision", 0.625, false]]}],
@@ -470,9 +468,8 @@ const tests = {
   },
 
   counts_of_one_are_singular() {
-    const plan = [["steps", "1"], ["samples", "1"], ["epochs", "1"], ["rows", "1"], ["each example seen", "1 time"],
-                  ["ranks", "1"]];
-    const page = page_of({...run_named("a"), steps: 1, samples: 1, epochs: 1, plan});
+    const planned = {steps: 1, samples: 1, epochs: 1, rows: 1, times_each_seen: 1, ranks: 1};
+    const page = page_of({...run_named("a"), steps: 1, samples: 1, epochs: 1, planned});
     ok(plain(page.main).includes("It made 1 of 1 step, 1 epoch with 1 sample, on 1 rank, in 16 s"), plain(page.main));
     deepEqual(table_named(page, "Planned and done")["each example seen"], ["1 time", "1 time"]);
   },

@@ -248,13 +248,18 @@ TEST(ReportJson, HasTheScoresOfClasses) {
 
 TEST(ReportJson, HasThePlanAndThePlaces) {
   PageRun run = run_named("runs/a");
-  run.record.plan = {.table = {{"steps", "60"}, {"rows", "128"}},
+  run.record.plan = {.rows = 128,
+                     .steps = 60,
+                     .times_each_seen = 3.75,
+                     .table = {{"steps", "60"}, {"rows", "128"}},
                      .sentences = {"Each step is one."},
                      .model = {{"layer", "output"}, {"0 relu", "4"}}};
   run.record.launch.hosts.assign(3000, "n1");
   run.record.launch.cores.assign(3000, "0-3");
   const Json json = run_of(run);
   EXPECT_EQ(json["plan"], Json::parse(R"([["steps","60"],["rows","128"]])"));
+  EXPECT_EQ(json["planned"], Json::parse(R"({"ranks":0,"servers":0,"rows":128,"parameters":0,"steps":60,
+    "samples":0,"epochs":0,"global_batch":0,"epoch_samples":0,"times_each_seen":3.75})"));
   EXPECT_EQ(json["sentences"], Json::parse(R"(["Each step is one."])"));
   EXPECT_EQ(json["model"], Json::parse(R"([["layer","output"],["0 relu","4"]])"));
   EXPECT_EQ(json["placement"].size(), 2001U);

@@ -25,6 +25,7 @@ RunRecord full_record() {
   RunRecord record{.version = "1.2",
                    .commit = "abc",
                    .config = "0123",
+                   .idle_keys = {"train.beta1", "train.beta2"},
                    .state = RunState::kStoppedEarly,
                    .reason = "no better",
                    .exit_code = 0,

@@ -125,6 +125,19 @@ TEST_F(Texts, AreEncodedOnceAndAnewWhenTheyChange) {
   EXPECT_EQ(mapped.find(directory_ / "cache"), std::string::npos) << mapped;
 }
 
+TEST_F(Texts, AllSetsHaveTheVocabularyThatTrainingHasLearnt) {
+  DataOptions data = options("abcabcabcabd", "characters", 2);
+  data.test = directory_ / "other.txt";
+  write_file_atomically(data.test, "cab");
+  data.text.unknown = "replace";
+  const DataParts parts{.validation = ValidationPart{.share = 0.4}};
+  const std::set<Split> all{Split::kTrain, Split::kValidation, Split::kTest};
+  const DataSets sets = open_texts(data, parts, all, "", alone());
+  EXPECT_EQ(sets.train->vocabulary()->size(), 4) << "a, b, c and what stands for d";
+  EXPECT_EQ(sets.validation->vocabulary(), sets.train->vocabulary());
+  EXPECT_EQ(sets.test->vocabulary(), sets.train->vocabulary());
+}
+
 TEST_F(Texts, LongTextsAreCutTheSameInEachBlock) {
   std::string text = "x";
   while (text.size() < 3'000'000) text += "\u00e4\u20ac word";

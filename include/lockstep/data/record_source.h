@@ -18,6 +18,7 @@
 namespace lockstep {
 
 struct Fingerprint;
+class Vocabulary;
 class WindowSource;
 
 /// A remark on the data for the user.
@@ -66,8 +67,11 @@ class RecordSource {
   virtual std::span<const Chunk> chunks() const = 0;
 
   /// The rules that turn the files into features, learnt from the training data: saved with the model, and
-  /// given to whoever opens other data for it. "" for formats that learn nothing.
+  /// given to whoever opens other data for it. "" for formats that learn nothing. The text is made anew by
+  /// each call.
   virtual std::string schema() const { return ""; }
+  /// That of a text, whose schema() is made of it; null for other data.
+  virtual std::shared_ptr<const Vocabulary> vocabulary() const { return nullptr; }
   virtual std::vector<Note> notes() const { return {}; }
   /// Values that may have been misread, for a warning, line by line.
   virtual std::vector<std::string> doubts() const { return {}; }

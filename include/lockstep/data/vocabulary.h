@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +73,8 @@ class Vocabulary {
   /// Characters of a token. Of bytes those that begin one in UTF-8 have 1, so that the sum is that of the
   /// text.
   double characters(Index id) const;
+  /// Those of each token.
+  std::vector<double> characters() const;
 
  private:
   struct Hash {
@@ -87,11 +90,8 @@ class Vocabulary {
   std::unordered_map<std::string, Index, Hash, std::equal_to<>> numbers_;
 };
 
-/// Whether a schema is that of a vocabulary.
-bool is_vocabulary(const std::string& schema);
-
-/// Characters of each token of a schema; none if it is not that of a vocabulary.
-std::vector<double> characters_of_tokens(const std::string& schema);
+/// None from "" and from the schema of other data. Errors: DataError.
+std::optional<Vocabulary> read_vocabulary(const std::string& schema);
 
 /// Why a token has no number: "the character 'e' is none of the 64 that training has seen: ...".
 std::string describe_unknown(const Vocabulary& vocabulary, std::string_view token);

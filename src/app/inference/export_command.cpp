@@ -70,7 +70,7 @@ int export_command(const CommandLine& line) {
   TrainedModel trained = load_trained_model(directory, config);
   const bool has_schema = is_there(directory.schema());
   const std::string json = has_schema ? read_file(directory.schema().string()) : "";
-  const bool is_text = is_vocabulary(json);
+  const bool is_text = read_vocabulary(json).has_value();
   if (exporter.encodes && trained.loss->form().positions > 0 && has_schema && !is_text) {
     throw ConfigError(
         "the model gives a class for each position, for which a graph of the columns of a table has no "

@@ -104,12 +104,13 @@ int generate_command(const CommandLine& line) {
   const bool shows = line.text("json") != "-";
   const RunDirectory directory = open_run_directory(line.text("model"));
   const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
-  const std::string schema = std::filesystem::exists(directory.schema()) ? read_file(directory.schema()) : "";
+  const bool has_schema = std::filesystem::exists(directory.schema());
+  const auto learnt = read_vocabulary(has_schema ? read_file(directory.schema()) : "");
   error_if(
-      !is_vocabulary(schema),
+      !learnt,
       "'{}' has not learned from a text: trainer generate needs a run of data.format \"text\" (guide text)",
       line.text("model"));
-  const Vocabulary vocabulary(schema);
+  const Vocabulary& vocabulary = *learnt;
   const TrainedModel trained = load_trained_model(directory, config);
   const DrawOptions options = read_draw_options(line, trained.temperature);
   TextGenerator texts(trained.run(), options, read_prompt(line, vocabulary), samples);

@@ -353,13 +353,14 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   });
   RankPeerGroup peers(comm);
   const std::string schema = read_together(comm, run.directory.schema());
+  if (is_standard_input(line.text("input"))) spool_standard_input(comm);
+  const std::unique_ptr<RecordSource> source = open_input(line, config, schema, peers);
   agree(comm, [&] {
+    if (source->vocabulary()) return;
     inference.table = read_table_schema(schema);
     if (inference.table) inference.label_scales = label_scales(*inference.table);
     inference.labels = read_target_labels(schema);
   });
-  if (is_standard_input(line.text("input"))) spool_standard_input(comm);
-  const std::unique_ptr<RecordSource> source = open_input(line, config, schema, peers);
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
   const RecordSource* const sources[] = {source.get()};

@@ -99,12 +99,12 @@ void take_if_labelled(InitData& data, std::optional<std::string>& file) {
 // once.
 bool numbers_the_rows(const InitData& data, const Finding& finding, const NumberStats& numbers) {
   const auto count = static_cast<double>(data.records);
-  return finding.kind == "identifier" && finding.count == data.records &&
+  return finding.kind == FindingKind::kIdentifier && finding.count == data.records &&
          numbers.max - numbers.min + 1 == count &&
          std::ranges::count(data.options.table.numeric, finding.column) == 0;
 }
 
-bool is_of(const Finding& finding, std::initializer_list<std::string_view> kinds) {
+bool is_of(const Finding& finding, std::initializer_list<FindingKind> kinds) {
   return std::ranges::count(kinds, finding.kind) > 0;
 }
 
@@ -156,7 +156,7 @@ void read_table(InitData& data) {
   data.features.dims = {0};
   std::vector<std::string> said;
   for (const Finding& finding : table.findings) {
-    if (finding.kind == "duplicates") said.push_back(finding.text);
+    if (finding.kind == FindingKind::kDuplicates) said.push_back(finding.text());
   }
   std::multimap<std::string_view, const Finding*> findings;  // by column
   for (const Finding& finding : table.findings) findings.emplace(finding.column, &finding);
@@ -168,17 +168,18 @@ void read_table(InitData& data) {
     for (auto each = first; each != last; ++each) {
       const Finding& finding = *each->second;
       if (column.kind == ColumnKind::kIgnored) continue;
-      const bool of_dates = is_of(finding, {"times", "years", "far date"});
+      const bool of_dates = is_of(finding, {FindingKind::kTimes, FindingKind::kYears, FindingKind::kFarDate});
       if (numbers_the_rows(data, finding, table.scan.columns[i].numbers)) {
         column.kind = ColumnKind::kIgnored;
         remark = "the numbers of the rows, each once: it is ignored";
-      } else if (finding.kind == "sentinel" && column.is_feature() && 2 * finding.count <= data.records) {
+      } else if (finding.kind == FindingKind::kSentinel && column.is_feature() &&
+                 2 * finding.count <= data.records) {
         column.missing_values.push_back(finding.value);
-        said.push_back(name + finding.text.substr(0, finding.text.rfind(':')) +
-                       ": taken for a missing value");
-      } else if (of_dates || is_of(finding, {"leak", "identifier", "sentinel", "spelling"})) {
+        said.push_back(name + finding.fact + ": taken for a missing value");
+      } else if (of_dates || is_of(finding, {FindingKind::kLeak, FindingKind::kIdentifier,
+                                             FindingKind::kSentinel, FindingKind::kSpelling})) {
         const bool has_setting = of_dates && !finding.setting.empty();
-        said.push_back(name + finding.text + (has_setting ? "; add " + finding.setting : ""));
+        said.push_back(name + finding.text() + (has_setting ? "; add " + finding.setting : ""));
       }
     }
     data.features.dims[0] += width_of(column, table.scan.columns[i]);

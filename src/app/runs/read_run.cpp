@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
@@ -45,26 +44,14 @@ void read_record(ViewedRun& run, const RunDirectory& directory) {
   run.record = *std::move(found);
 }
 
-// Keys of a run's config.toml that stand there as comments, since the other keys leave them without effect.
-// keys_without_effect() would need a config that can be run; one that is looked at may be cut off.
-std::set<std::string> keys_named_idle(const std::string& toml) {
-  std::set<std::string> keys;
-  std::string section;
-  std::istringstream lines(toml);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('[')) section = line.substr(1, line.find(']') - 1);
-    if (!line.starts_with("# ") || !line.ends_with(": without effect here")) continue;
-    keys.insert(section + "." + line.substr(2, line.find(" =") - 2));
-  }
-  return keys;
-}
-
-void take_config(ViewedRun& run, const std::string& text) {
+// `by_config`: which keys have no effect is not known, so they are those that config.toml does not set.
+void take_config(ViewedRun& run, const std::string& text, bool by_config = false) {
   const Config config = load_config({}, {"config.toml", text}, known_options());
-  const std::set<std::string> idle = keys_named_idle(text);
   for (const Option& option : known_options()) {
-    const bool shown = option.has_value(config) && !idle.contains(option.key);
-    const bool has_default = option.if_not_given.empty() && !idle.contains(option.key);
+    const bool idle =
+        by_config ? !config.given.contains(option.key) : run.record.idle_keys.contains(option.key);
+    const bool shown = option.has_value(config) && !idle;
+    const bool has_default = option.if_not_given.empty() && !idle;
     run.config.push_back(
         {option.key, shown ? option.text(config) : "", has_default ? option.default_text : ""});
   }
@@ -72,7 +59,7 @@ void take_config(ViewedRun& run, const std::string& text) {
 
 void read_config(ViewedRun& run, const RunDirectory& directory) {
   if (!is_there(directory.config())) return damage(run.record, "it has no config.toml");
-  take_config(run, read_file(directory.config()));
+  take_config(run, read_file(directory.config()), run.record.state == RunState::kDamaged);
 }
 
 // A trial that was refused before it had a directory: all there is of it are its row and the config of the

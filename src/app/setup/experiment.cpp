@@ -122,11 +122,10 @@ void build_sample(Experiment& experiment) {
   constexpr Index kTokens = 200;
   const std::string& beginning = experiment.config.report.sample;
   if (beginning.empty()) return;
-  const std::string schema = experiment.train->schema();
-  refuse_if(!is_vocabulary(schema), "report.sample without a text");
+  const std::shared_ptr<const Vocabulary> vocabulary = experiment.train->vocabulary();
+  refuse_if(!vocabulary, "report.sample without a text");
   refuse_if(!experiment.validation && !experiment.test, "report.sample without a set that is evaluated");
   refuse_if(experiment.config.distribute.stages != 1, "report.sample with distribute.stages");
-  const auto vocabulary = std::make_shared<const Vocabulary>(schema);
   std::shared_ptr<TextGenerator> texts;
   try {
     texts = std::make_shared<TextGenerator>(*experiment.model, DrawOptions(),
@@ -202,7 +201,8 @@ Experiment make_experiment(Config config, PeerGroup& peers, const std::string& s
   DataOptions& data = experiment.config.data;
   data.memory = is_streamed(data, experiment.train->info()) ? MemoryMode::kStream : MemoryMode::kLoad;
   peers.agree([&] {
-    build_model(experiment, experiment.train->info().features, !experiment.train->schema().empty());
+    const bool named = experiment.train->vocabulary() || !experiment.train->schema().empty();
+    build_model(experiment, experiment.train->info().features, named);
     build_training(experiment);
     check_fit(experiment);
     if (data.bucket_by_length > 0 && experiment.train->info().has_lengths)
@@ -271,13 +271,13 @@ std::vector<const RecordSource*> Experiment::sources() const {
 
 std::vector<LabelScale> Experiment::scales() const {
   const std::vector<const RecordSource*> opened = sources();
-  return opened.empty() ? std::vector<LabelScale>() : read_label_scales(opened.front()->schema());
+  return opened.empty() ? std::vector<LabelScale>() : label_scales(*opened.front());
 }
 
 std::vector<double> Experiment::characters() const {
   const std::vector<const RecordSource*> opened = sources();
-  return config.data.reads_tokens() && !opened.empty() ? characters_of_tokens(opened.front()->schema())
-                                                       : std::vector<double>();
+  const auto vocabulary = opened.empty() ? nullptr : opened.front()->vocabulary();
+  return vocabulary ? vocabulary->characters() : std::vector<double>();
 }
 
 FitQuestion Experiment::fit(const RecordSource& source) const {

@@ -72,7 +72,7 @@ struct Experiment {
   TargetRule target_rule() const;
   /// See label_scales(); those of the data that the model is trained on.
   std::vector<LabelScale> scales() const;
-  /// See characters_of_tokens(); none where the data are no texts.
+  /// Of each token; none where the data are no texts.
   std::vector<double> characters() const;
   /// The measure of train.early_stopping_metric. Errors: ConfigError if it is none of this model.
   Measure deciding_measure() const;

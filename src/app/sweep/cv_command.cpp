@@ -136,9 +136,9 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
   agree(comm, [&] {
     stored = load_stored(run, *experiment.model);
     temperature = load_temperature(run, experiment.config, form);
-    table.emplace(form, experiment.outputs(), read_target_labels(schema),
+    table.emplace(form, experiment.outputs(), target_labels(*experiment.validation),
                   PredictionView{.threshold = threshold_of(run, experiment.config, comm.rank())},
-                  read_label_scales(schema));
+                  label_scales(*experiment.validation));
     if (comm.rank() > 0) return;
     const std::string path = (run.root / kFoldFile).string();
     std::filesystem::remove(path);

@@ -21,6 +21,7 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/live/run_output.h"
 #include "lockstep/report/tables/plan_table.h"
+#include "run_files.h"
 
 namespace lockstep {
 namespace {
@@ -149,6 +150,7 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
   RunRecord record{.version = std::string(build_info().version),
                    .commit = std::string(build_info().commit),
                    .config = config_digest(config),
+                   .idle_keys = idle_keys(repeating_config(experiment, plan)),
                    .launch = launch_of(config, plan, placement),
                    .plan = plan_record(plan, *experiment.model),
                    .measure = config.train.early_stopping_metric,

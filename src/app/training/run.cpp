@@ -199,8 +199,7 @@ void Run::look_at_targets() {
   agree(comm_, [&] {
     if (comm_.rank() > 0) return;
     std::vector<std::string> names;
-    for (const TargetLabel& label : read_target_labels(experiment_.train->schema()))
-      names.push_back(label.name);
+    for (const TargetLabel& label : target_labels(*experiment_.train)) names.push_back(label.name);
     label_doubt_ = doubt_label(experiment_.loss->form(), targets, names);
   });
   label_doubt_ = broadcast_text(comm_, label_doubt_);

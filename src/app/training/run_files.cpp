@@ -227,16 +227,24 @@ void refuse_other_content(const Config& config, const RecordSource& train, const
   if (!changes.empty()) refuse_resume(resume, changes);
 }
 
-std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
+Config repeating_config(const Experiment& experiment, const RunPlan& plan) {
   Config config = experiment.config;
   config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
   config.distribute.stages = std::max<Index>(1, std::ssize(plan.stages));  // eval and predict divide it so
   config.distribute.cut = cut_of_division(experiment).value_or(config.distribute.cut);
   if (config.run.resume == kRestart) config.run.resume = kAuto;  // one restart is meant, not one each time
+  return config;
+}
+
+std::set<std::string> idle_keys(const Config& config) {
+  return keys_without_effect(config, known_options(), choices(config));
+}
+
+std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
+  const Config config = repeating_config(experiment, plan);
   const RunDirectory names;
   std::map<std::string, std::string> texts{
-      {names.config().string(),
-       to_toml(config, known_options(), keys_without_effect(config, known_options(), choices(config)))}};
+      {names.config().string(), to_toml(config, known_options(), idle_keys(config))}};
   const std::string schema = experiment.train->schema();
   if (!schema.empty()) texts[names.schema().string()] = schema;
   return texts;

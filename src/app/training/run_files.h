@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -102,8 +103,12 @@ void refuse_other_content(const Config& config, const RecordSource& train, const
 
 // The texts and facts that describe a run.
 
-/// The texts by the names of their files; the run directory and each checkpoint hold them. The config among
-/// them repeats the run, on any number of ranks.
+/// The config that repeats the run, on any number of ranks.
+Config repeating_config(const Experiment& experiment, const RunPlan& plan);
+/// Keys of it that have no effect beside the others.
+std::set<std::string> idle_keys(const Config& config);
+
+/// The texts by the names of their files; the run directory and each checkpoint hold them.
 std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan);
 
 /// Rank 0: writes the texts that are known before the first step. Only once the run is sure to start: it

@@ -337,12 +337,13 @@ const search_charts = (data) => {
   })];
 };
 
-// Measures get their titles, and runs their names.
+// Measures get titles beside their names, and runs their names.
 const prepare = (data) => {
   for (const run of data.runs) {
     const scaled = (measure) => measure === "loss" && run.scaled_label ? " of the scaled label" : "";
     for (const curve of run.curves) curve.title = measure_title(run, curve.measure) + scaled(curve.measure);
-    for (const result of run.results) result.values = result.values.map(([measure, ...rest]) => [measure_title(run, measure), ...rest]);
+    for (const result of run.results)
+      result.values = result.values.map(([measure, value, less]) => ({measure, title: measure_title(run, measure), value, less}));
     if (run.best) run.best.title = measure_title(run, run.best.measure);
   }
   name_runs(data);

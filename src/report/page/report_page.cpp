@@ -256,6 +256,11 @@ Json placement_json(const Launch& launch) {
 
 void add_words(const PageRun& run, Json& json) {
   const RunRecord& record = run.record;
+  if (!record.plan.table.empty()) {
+    const Json plan = to_json(record.plan);
+    for (const auto& [name, value] : plan.items())
+      if (value.is_number()) json["planned"][name] = shown_json(value);
+  }
   json["plan"] = shown_json(record.plan.table, kMaxValueBytes);
   json["sentences"] = shown_json(record.plan.sentences, kMaxSentenceBytes);
   json["model"] = shown_json(record.plan.model, kMaxValueBytes);

@@ -41,8 +41,8 @@ const figures_of_run = (run) => {
   const {set, main, loss} = result_of(run) || {};
   const trained = run.curves.find((each) => each.split === "train" && each.measure === "loss");
   const figures = [
-    ...main ? [[`${main[0]}, ${set} set`, value_text(...main)]] : [],
-    ...loss && loss !== main ? [[`${loss[0]}, ${set} set`, number_text(loss[1])]]
+    ...main ? [[`${main.title}, ${set} set`, value_text(main.measure, main.value)]] : [],
+    ...loss && loss !== main ? [[`${loss.title}, ${set} set`, number_text(loss.value)]]
       : trained ? [[`${trained.title}, training`, number_text(trained.y.at(-1))]] : [],
     ...run.seconds > 0 ? [["Time of training", duration_text(run.seconds)]] : [],
     ["State", run.state],
@@ -52,8 +52,8 @@ const figures_of_run = (run) => {
 };
 
 const results_of = ({results}) => {
-  const titles = [...new Set(results.flatMap(({values}) => values.map(([title]) => title)))];
-  const cell = ({values}, title) => values.filter(([name]) => name === title).map(([, value]) => value_text(title, value))[0] || "";
+  const titles = [...new Set(results.flatMap(({values}) => values.map(({title}) => title)))];
+  const cell = ({values}, title) => values.filter((each) => each.title === title).map(({measure, value}) => value_text(measure, value))[0] || "";
   return results.length === 0 ? [] : [numbers_box({
     caption: "What the kept weights came to, and the last ones where they are others",
     head: ["", ...results.map(({name, step}) => `${name}, step ${count_text(step)}`)],
@@ -69,21 +69,23 @@ const notes_box = (run) => {
 };
 
 // Whether the runs divide one text into different tokens: then measures per token cannot be compared.
-const kBits = "Bits per character";
+const kBits = "bits_per_character";
 const has_other_tokens = ({differing}) => differing.includes("data.tokens") && !["data.train", "data.format"].some((key) => differing.includes(key));
 
-// The numbers of a run: rows of a name, a text and, for a measure, its value and whether less of it is better.
+const times_text = (count) => plural_text(count, "time");
+
+// The numbers of a run: rows of a name, a text and, of a result, its measure.
 const numbers_of = (run) => {
   const training = run.curves.filter((each) => each.split === "train" && each.measure === "loss");
   const known = (name, text) => text ? [[name, text]] : [];
   return [
-    ...run.results.flatMap(({name, values}) => values.map(([title, value, less]) => [`${name}: ${title}`, value_text(title, value), value, less])),
+    ...run.results.flatMap(({name, values}) => values.map((each) => [`${name}: ${each.title}`, value_text(each.measure, each.value), each])),
     ...training.map((each) => [`train: ${each.title}`, number_text(each.y.at(-1))]),
     ["steps", count_text(run.steps)],
     ["samples", count_text(run.samples)],
     ...known("samples of a step", run.steps > 0 && number_text(run.samples / run.steps)),
-    ...known("global batch", planned(run, "global batch")),
-    ...known("each example seen (planned)", planned(run, "each example seen")),
+    ...known("global batch", run.planned && count_text(run.planned.global_batch)),
+    ...known("each example seen (planned)", run.planned && times_text(number_text(run.planned.times_each_seen))),
     ...known("mean staleness", run.workers.length > 0 && number_text(mean_staleness(run))),
     ...known("kept step", run.kept && count_text(run.kept.step)),
     ...known("time of training", run.seconds > 0 && duration_text(run.seconds)),
@@ -101,11 +103,12 @@ const runs_table = (data) => {
   const same = known.filter((name) => !names.includes(name)).map((name) => `${name} ${all[0].get(name)[0]}`);
   const keys = data.named ? [] : data.differing;
   const shown = (run, key) => run.config.length === 0 ? "-" : value_of(run, key) || "(not given)";
-  const compared = all.filter((_, i) => !has_other_tokens(data) || (data.runs[i].best || {}).title === kBits);
+  const compared = all.filter((_, i) => !has_other_tokens(data) || (data.runs[i].best || {}).measure === kBits);
   const is_best = (name, numbers) => {
-    const [, value, less] = numbers.get(name) || [];
-    return Number.isFinite(value) && compared.includes(numbers) && (!has_other_tokens(data) || name.endsWith(`: ${kBits}`))
-      && compared.map((each) => (each.get(name) || [])[1]).every((other) => !Number.isFinite(other) || (less ? value <= other : value >= other));
+    const {measure, value, less} = (numbers.get(name) || [])[1] || {};
+    return Number.isFinite(value) && compared.includes(numbers) && (!has_other_tokens(data) || measure === kBits)
+      && compared.map((each) => ((each.get(name) || [])[1] || {}).value)
+        .every((other) => !Number.isFinite(other) || (less ? value <= other : value >= other));
   };
   return [numbers_box({
     caption: "The runs, the best first", head: ["run", ...names, ...keys],
@@ -134,7 +137,7 @@ const summary_section = (data) => {
   if (data.runs.length > 1) {
     const tokens = has_other_tokens(data) ? " They divide the text in other ways, so that their losses per token cannot be compared: compare bits_per_character." : "";
     const best = run.best ? `The best of ${data.runs.length} runs by the ${small_first(run.best.title)} of the ${run.best.split} set, `
-      + `${value_text(run.best.title, run.best.value)}, is ${run.short_name}.${tokens}` : "None of the runs has a measure.";
+      + `${value_text(run.best.measure, run.best.value)}, is ${run.short_name}.${tokens}` : "None of the runs has a measure.";
     return [element("p", {class: "verdict"}, best), ...failures_of(data), ...runs_table(data), ...meanings(data),
       ...data.differing.length === 0 ? [element("p", null, idle_keys(data))] : [], ...for_each_run(data, notes_box, "What to look at: in each")];
   }
@@ -156,7 +159,7 @@ const search_grid = (data) => {
     rows: cells.map((row, y) => [down.values[y], ...row]),
   }, (run) => {
     if (!run) return element("td", null, "-");
-    const text = value_text(run.best.title, run.best.value);
+    const text = value_text(run.best.measure, run.best.value);
     const cell = element("td", {class: "y"}, run === runs[0] ? element("strong", null, text) : text);
     cell.style.setProperty("--s", (1 - runs.indexOf(run) / runs.length).toFixed(2));
     return cell;
@@ -271,15 +274,14 @@ const columns_of = ({columns}) => columns ? [words_box({
 })] : [];
 
 const plan_of = (run) => {
-  const {steps, samples, epochs, plan, model, stages, sentences} = run;
-  const records = Number((planned(run, "rows") || "0").replaceAll(",", ""));
+  const {steps, samples, epochs, planned, plan, model, stages, sentences} = run;
   const short = (value) => String(+value.toPrecision(4));
-  const rows = [
-    ["steps", count_text(steps)],
-    ["samples", count_text(samples)],
-    ["epochs", short(epochs)],
-    ...records > 0 ? [["each example seen", plural_text(short(samples / records), "time")]] : [],
-  ].filter(([name]) => planned(run, name)).map(([name, done]) => [name, planned(run, name), done]);
+  const rows = !planned ? [] : [
+    ["steps", count_text(planned.steps), count_text(steps)],
+    ["samples", count_text(planned.samples), count_text(samples)],
+    ["epochs", number_text(planned.epochs), short(epochs)],
+    ["each example seen", times_text(number_text(planned.times_each_seen)), times_text(short(samples / planned.rows))],
+  ];
   return [
     ...rows.length > 0 ? [numbers_box({caption: "Planned and done", head: ["", "planned", "done"], rows})] : [],
     ...plan.length > 0 ? [folded("Model and plan",

@@ -6,9 +6,6 @@ const duration_text = (seconds) => {
   return seconds < 7200 ? `${+(seconds / 60).toPrecision(4)} min` : `${+(seconds / 3600).toPrecision(4)} h`;
 };
 
-// The value in a row of the plan.
-const planned = (run, row) => (run.plan.find(([name]) => name === row) || [])[1];
-
 // Titles of measures that are not their names with a capital and blanks.
 const kTitles = new Map(Object.entries({
   lr: "Learning rate", samples_per_second: "Throughput, in samples per second", gradient_norm: "Norm of the gradient",
@@ -24,11 +21,8 @@ const measure_title = (run, measure) => {
 };
 
 // The value of a measure in words: shares in percent.
-const kShares = ["Accuracy", "Top-K accuracy", "Precision", "Recall"];
-const value_text = (title, value) => {
-  const share = value !== null && kShares.some((name) => title === name || title.startsWith(`${name} of `));
-  return share ? `${(100 * value).toFixed(2)} %` : number_text(value);
-};
+const kShares = ["accuracy", "top_k_accuracy", "precision", "recall"];
+const value_text = (measure, value) => value !== null && kShares.includes(measure) ? `${(100 * value).toFixed(2)} %` : number_text(value);
 
 const small_first = (title) => /^(?!Matthews|Brier)[A-Z][a-z]/.test(title) ? title[0].toLowerCase() + title.slice(1) : title;
 
@@ -36,20 +30,20 @@ const small_first = (title) => /^(?!Matthews|Brier)[A-Z][a-z]/.test(title) ? tit
 const result_of = (run) => {
   const shown = ["test", "validation"].map((set) => run.results.find((each) => each.name === set)).find((each) => each);
   if (!shown) return null;
-  const loss = shown.values.find(([title]) => title.startsWith("Loss"));
+  const loss = shown.values.find(({measure}) => measure === "loss");
   const measures = shown.values.filter((each) => each !== loss);
-  return {set: shown.name, main: measures.find(([title]) => run.best && title === run.best.title) || measures[0] || loss, loss};
+  return {set: shown.name, main: measures.find(({measure}) => run.best && measure === run.best.measure) || measures[0] || loss, loss};
 };
 
 // A sentence for a reader who reads no more than that.
 const verdict_of = (run) => {
   const {set, main} = result_of(run) || {};
   if (!main) return run.curves.length > 0 ? "Nothing but the training was measured." : "metrics.jsonl has no training line, so there are no curves of it.";
-  const text = value_text(main[0], main[1]);
+  const text = value_text(main.measure, main.value);
   const where = `the ${set} set, which it has not learnt from`;
-  if (main[0] === "Accuracy") return `The model is right about ${text} of ${where}.`;
-  if (main[0] === "Mean absolute error") return `The model is off by ${text} on average on ${where}.`;
-  return `The model has the ${small_first(main[0])} ${text} on ${where}.`;
+  if (main.measure === "accuracy") return `The model is right about ${text} of ${where}.`;
+  if (main.measure === "mean_absolute_error") return `The model is off by ${text} on average on ${where}.`;
+  return `The model has the ${small_first(main.title)} ${text} on ${where}.`;
 };
 
 const rate_text = ({samples, seconds}) => samples < 10 * seconds ? String(+(samples / seconds).toPrecision(2)) : count_text(samples / seconds);
@@ -57,20 +51,20 @@ const rate_text = ({samples, seconds}) => samples < 10 * seconds ? String(+(samp
 // The length of the run, its model and data, and the weights that are kept.
 const story_of = (run) => {
   const given = (key) => value_of(run, key);
-  const known = (row, noun, around) => planned(run, row) ? around(plural_text(planned(run, row), noun)) : "";
+  const known = (name, noun, around) => run.planned ? around(plural_text(count_text(run.planned[name]), noun)) : "";
   const model = run.config.length === 0 ? "Its config cannot be read, so this page does not know what was trained."
     : `A model "${given("model.preset") || given("model.layers")}"${known("parameters", "parameter", (text) => ` of ${text}`)} was trained on `
     + `${given("data.train") || "synthetic data"}${known("rows", "record", (text) => ` (${text})`)}, with the loss ${given("train.loss")}`
     + (run.scaled_label ? ` of the scaled label (${run.scaled_label}; other measures are in its own units)` : "")
     + ` and the optimizer ${given("train.optimizer")}.`;
-  const done = [count_text(run.steps), planned(run, "steps")].filter((each) => each);
-  const length = `It made ${plural_text(done.join(" of "), "step")}`
+  const steps = [run.steps, ...run.planned ? [run.planned.steps] : []].map(count_text);
+  const length = `It made ${plural_text(steps.join(" of "), "step")}`
     + (run.epochs > 0 ? `, ${plural_text(+run.epochs.toPrecision(4), "epoch")} with ${plural_text(count_text(run.samples), "sample")}` : "")
     + known("ranks", "rank", (text) => `, on ${text}`)
     + (run.seconds > 0 ? `, in ${duration_text(run.seconds)} of training (${rate_text(run)} samples a second).` : ".");
   const kept = !run.kept ? [] : run.kept.best && run.best
     ? [`Kept are the weights of step ${count_text(run.kept.step)}, with the best ${small_first(run.best.title)} `
-      + `${value_text(run.best.title, run.best.value)} of the validation set.`]
+      + `${value_text(run.best.measure, run.best.value)} of the validation set.`]
     : [`Kept are the last weights, those of step ${count_text(run.kept.step)}.`];
   return [model, length, ...run.state === "stopped early" ? [`It ended early: ${run.reason}.`] : [], ...kept];
 };

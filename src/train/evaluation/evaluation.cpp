@@ -99,7 +99,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     records_ = load_records(source, rule, needs, peers);
     measure_naive_forecasts(source);
     if (context.loss.targets() != TargetKind::kBinary || context.outputs() == 1) return;
-    for (const TargetLabel& label : read_target_labels(source.schema())) output_names_.push_back(label.name);
+    for (const TargetLabel& label : target_labels(source)) output_names_.push_back(label.name);
   });
   weighing_.masks = may_miss_targets(rule, info_) && any_rank(peers, any_missing);
   agree(context.comm, [&] {
@@ -115,7 +115,7 @@ void Evaluation::measure_naive_forecasts(const RecordSource& source) {
   const OutputForm form = context_.loss.form();
   const auto* const windows = source.as_windows();
   if (windows == nullptr || form.targets != TargetKind::kValue || form.direction) return;
-  forecast_form_ = {.form = form, .scales = read_label_scales(source.schema())};
+  forecast_form_ = {.form = form, .scales = label_scales(source)};
   horizon_ = windows->windows().horizon;
   if (context_.comm.rank() == 0) naive_.naive = windows->naive_forecasts();
 }

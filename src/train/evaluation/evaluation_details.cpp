@@ -53,10 +53,11 @@ std::vector<WorstRecord> merge_worst(Communicator& comm, WorstRecords worst) {
 constexpr Index kMaxFeatures = Index{256} * 256 * 3;
 
 // The columns of a table, or features of vectors; none for images and for what is too long to be looked at.
-std::vector<FeatureColumn> shown_columns(const DatasetInfo& info, const std::string& schema) {
+std::vector<FeatureColumn> shown_columns(const RecordSource& source) {
   constexpr std::size_t kMaxColumns = 16;
-  if (info.features.dims.size() > 1 || info.features.size() > kMaxFeatures) return {};
-  std::vector<FeatureColumn> columns = feature_columns(schema, info.features.size());
+  const Shape& features = source.info().features;
+  if (features.dims.size() > 1 || features.size() > kMaxFeatures) return {};
+  std::vector<FeatureColumn> columns = feature_columns(source.schema(), features.size());
   if (columns.size() > kMaxColumns) columns.resize(kMaxColumns);
   return columns;
 }
@@ -187,8 +188,8 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   std::vector<FeatureColumn> columns;
   std::vector<ShownWindow> shown;
   agree(context.comm, [&] {
-    words.scales = read_label_scales(source.schema());
-    if (windows == nullptr) columns = shown_columns(info, source.schema());
+    words.scales = label_scales(source);
+    if (windows == nullptr) columns = shown_columns(source);
     if (forecasts) shown = choose_windows(*windows, *forecasts);
   });
   std::vector<Lane> lanes;

@@ -105,6 +105,7 @@ void each_field(RunRecord& record, const Each& each) {
   each("version", record.version);
   each("commit", record.commit);
   each("config", record.config);
+  each("idle_keys", record.idle_keys);
   each("state", record.state);
   each("reason", record.reason);
   each("exit_code", record.exit_code);

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -119,7 +120,8 @@ struct KeptWeights {
 struct RunRecord {
   std::string version = {};  ///< of the program
   std::string commit = {};
-  std::string config = {};  ///< digest of what decides the result
+  std::string config = {};               ///< digest of what decides the result
+  std::set<std::string> idle_keys = {};  ///< keys of the config that have no effect beside the others
   RunState state = RunState::kRunning;
   std::string reason = {};  ///< "" for one that is done
   std::optional<Index> exit_code = {};

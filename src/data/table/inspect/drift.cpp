@@ -110,7 +110,7 @@ class Comparison {
     }
     beyond = std::max<Index>(1, beyond);
     findings_.push_back(
-        {"unseen", inspection_.columns[column].name, beyond,
+        {FindingKind::kUnseen, inspection_.columns[column].name, beyond,
          fmt::format("its values in {} reach from {:.6g} to {:.6g}, those of the training data from {:.6g} "
                      "to {:.6g} ({} of {} records are beyond)",
                      other_.name, theirs.min, theirs.max, range.min, range.max, with_commas(beyond),
@@ -133,7 +133,7 @@ class Comparison {
     if (unseen == 0) return;
     const Index all = theirs.present();
     findings_.push_back(
-        {"unseen", column.name, unseen,
+        {FindingKind::kUnseen, column.name, unseen,
          fmt::format("{} of {} values of {} ({:.3g} %) are not in the training data, such as {}",
                      with_commas(unseen), with_commas(all), other_.name, percent(unseen, all),
                      in_quotes(example))});
@@ -151,7 +151,7 @@ class Comparison {
     const std::string what =
         numeric ? fmt::format("the shares of values up to {} differ by {:.3g}", where, found.distance)
                 : fmt::format("the shares of its values differ by {:.3g} in all", found.distance);
-    findings_.push_back({"drift", column.name, sampled,
+    findings_.push_back({FindingKind::kDrift, column.name, sampled,
                          fmt::format("it is distributed otherwise in {} than in the training data: {} (of 1 "
                                      "at most, in {} records)",
                                      other_.name, what, with_commas(sampled)),
@@ -176,7 +176,7 @@ class Comparison {
     }
     if (common == 0) return;
     findings_.push_back(
-        {"overlap", "", common,
+        {FindingKind::kOverlap, "", common,
          fmt::format("{} of {} records of {} ({:.3g} %) have the features of a record of the training data, "
                      "such as its record {} and record {} there: the model looks better than it is; remove "
                      "them from one of the files",

@@ -175,10 +175,8 @@ class FindingList {
 
  private:
   // A finding on column i.
-  void add(std::string kind, std::size_t i, Index count, std::string text, std::string setting = "",
-           std::string value = "") {
-    findings_.push_back(
-        {std::move(kind), column(i).name, count, std::move(text), std::move(setting), std::move(value)});
+  void add(FindingKind kind, std::size_t i, Index count, std::string fact, std::string setting = "") {
+    findings_.push_back({kind, column(i).name, count, std::move(fact), std::move(setting)});
   }
   const TableColumn& column(std::size_t i) const { return inspection_.columns[i]; }
   const ColumnSummary& summary(std::size_t i) const { return inspection_.scan.columns[i]; }
@@ -189,7 +187,7 @@ class FindingList {
     if (!column(i).is_number() || !numbers.merge_in_single_precision()) return;
     const bool same = static_cast<Scalar>(numbers.min) == static_cast<Scalar>(numbers.max);
     const bool scaled = column(i).scale != Scale::kNone;
-    add("rounding", i, numbers.count,
+    add(FindingKind::kRounding, i, numbers.count,
         fmt::format("its {} numbers, from {:.17g} to {:.17g}, {} in single precision{}",
                     with_commas(numbers.count), numbers.min, numbers.max,
                     same ? "are all the same" : "lose what tells them apart",
@@ -205,7 +203,7 @@ class FindingList {
     const ValueCounts::Entry& first = classes.front();
     const ValueCounts::Entry& rarest = classes.back();
     if (percent(rarest.count, all) * static_cast<double>(classes.size()) >= kRarePercent) return;
-    add("imbalance", i, rarest.count,
+    add(FindingKind::kImbalance, i, rarest.count,
         fmt::format("{:.3g} % of the records are {} and {:.3g} % ({}) are {}: always guessing the first is "
                     "right as often, so look at the auc or the recall rather than at the accuracy",
                     percent(first.count, all), in_quotes(first.text), percent(rarest.count, all),
@@ -217,7 +215,7 @@ class FindingList {
     constexpr double kNearlyPercent = 99;
     const Index records = inspection_.scan.good;
     if (values.size() < 2 || percent(values.front().count, records) < kNearlyPercent) return;
-    add("nearly constant", i, values.front().count,
+    add(FindingKind::kNearlyConstant, i, values.front().count,
         fmt::format("it is {} in {} of {} records ({:.3g} %); another value is {}",
                     in_quotes(values.front().text), with_commas(values.front().count), with_commas(records),
                     percent(values.front().count, records), in_quotes(values[1].text)),
@@ -241,13 +239,12 @@ class FindingList {
       const double gap = std::max(rest.front() - end, end - rest.back());
       if (count < 2 || gap <= rest.back() - rest.front()) continue;
       const std::string value = fmt::format("{}", end);
-      add("sentinel", i, count,
-          fmt::format(
-              "{} of {} numbers are {}, far from all others, which are {:.6g} to {:.6g}: does it stand "
-              "for a missing value?",
-              with_commas(count), with_commas(std::ssize(all)), value, rest.front(), rest.back()),
-          fmt::format("columns = [{}]", toml_string(fmt::format("{}: missing({})", column(i).name, value))),
-          value);
+      add(FindingKind::kSentinel, i, count,
+          fmt::format("{} of {} numbers are {}, far from all others, which are {:.6g} to {:.6g}",
+                      with_commas(count), with_commas(std::ssize(all)), value, rest.front(), rest.back()),
+          fmt::format("columns = [{}]", toml_string(fmt::format("{}: missing({})", column(i).name, value))));
+      findings_.back().value = value;
+      findings_.back().question = "does it stand for a missing value?";
     }
   }
 
@@ -272,7 +269,7 @@ class FindingList {
         std::ranges::max_element(folded, {}, [](const auto& each) { return each.second.size(); });
     if (most == folded.end()) return;
     if (other > 0) {
-      add("spelling", i, other,
+      add(FindingKind::kSpelling, i, other,
           fmt::format("{} differ in case or blanks only, and are taken for different values "
                       "({} records have another spelling than most)",
                       listed(most->second, 4), with_commas(other)),
@@ -283,7 +280,7 @@ class FindingList {
     if (!answers || folded.size() < 3) return;
     std::vector<std::string> words;
     for (const ValueCounts::Entry& value : values) words.push_back(in_quotes(value.text));
-    add("spelling", i, summary(i).present(),
+    add(FindingKind::kSpelling, i, summary(i).present(),
         fmt::format("yes and no are written in {} ways, {}: each is a value of its own; write "
                     "them in one way in the file",
                     words.size(), listed(words, 8)));
@@ -293,7 +290,7 @@ class FindingList {
     constexpr Index kMinRecords = 100;
     const Index different = sketch_.different(i);
     if (!column(i).is_number() || different < kMinRecords) return;
-    add("identifier", i, different,
+    add(FindingKind::kIdentifier, i, different,
         fmt::format("its {} values, such as {:.17g}, are whole numbers and all different (does it name "
                     "the record, so that nothing can be learnt from it?)",
                     with_commas(different), sketch_.example(i)),
@@ -307,7 +304,7 @@ class FindingList {
     const auto form = find_times(numbers_of(sketch_, i), of_time);
     if (!form) return false;
     const std::string word = fmt::format("date({})", to_string(*form));
-    add("times", i, stats.count,
+    add(FindingKind::kTimes, i, stats.count,
         fmt::format("its numbers, such as {:.17g}, look like times: as {} they are from {} to {}", stats.min,
                     word, write_date(days_of(stats.min, *form)), write_date(days_of(stats.max, *form))),
         fmt::format("columns = [{}]", toml_string(column(i).name + ": " + word)));
@@ -320,7 +317,7 @@ class FindingList {
     DateReading date = column(i).date.value_or(DateReading{});
     date.before = remark.before;
     const bool other = remark.future && remark.before > 0;
-    add("years", i, summary(i).numbers.count, remark.text,
+    add(FindingKind::kYears, i, summary(i).numbers.count, remark.text,
         other ? fmt::format("columns = [{}]", toml_string(column(i).name + ": " + date.term())) : "");
   }
 
@@ -336,7 +333,7 @@ class FindingList {
       const std::span<const double> others =
           last ? std::span(dates.begin(), begin) : std::span(end, dates.end());
       if (!is_far(date, count, others)) continue;
-      add("far date", i, count,
+      add(FindingKind::kFarDate, i, count,
           fmt::format("{} of {} dates are {}, far from the others, {} to {}: if it stands for a missing "
                       "one, name it in data.missing_values",
                       with_commas(count), with_commas(std::ssize(dates)), write_date(date),
@@ -376,7 +373,7 @@ class FindingList {
                           with_commas(found.right), with_commas(found.tried), with_commas(found.most_often))
             : fmt::format("it explains {:.1f} % of the variance of {} records", 100 * found.explained,
                           with_commas(found.tried));
-    add("leak", i, has_classes_ ? found.right : found.tried,
+    add(FindingKind::kLeak, i, has_classes_ ? found.right : found.tried,
         fmt::format("it alone gives the label {} away: {}, such as {} with {} (will it be known when you "
                     "predict?)",
                     in_quotes(column(label).name), how, text_of(i, sketch_.sample().front().values[i]),
@@ -395,7 +392,7 @@ class FindingList {
     if (example == nullptr) return;
     const auto all = static_cast<Index>(std::llround(static_cast<double>(repeated) / counts.share()));
     findings_.push_back(
-        {"duplicates", "", all,
+        {FindingKind::kDuplicates, "", all,
          fmt::format("{}{} of {} records ({:.3g} %) are the same as an earlier one in all columns that are "
                      "used, such as records {} and {}: where one is trained on and the other held back, the "
                      "model looks better than it is; remove them from the file",

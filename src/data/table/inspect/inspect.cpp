@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "findings.h"
@@ -232,7 +233,7 @@ std::vector<std::string> suspicious(const TableInspection& inspection) {
     const std::string about =
         finding.column.empty() ? "" : fmt::format("column {}: ", in_quotes(finding.column));
     const std::string add = finding.setting.empty() ? "" : fmt::format("; add {}", finding.setting);
-    lines.push_back(about + finding.text + add);
+    lines.push_back(about + finding.text() + add);
   }
   if (inspection.findings.size() > shown.size()) {
     lines.push_back(
@@ -457,13 +458,20 @@ std::string to_json(const TableInspection& inspection) {
   const std::string positive = positive_class(inspection);
   if (!positive.empty()) json["positive"] = positive;
   for (const Finding& finding : inspection.findings) {
-    json["findings"].push_back({{"kind", finding.kind},
+    json["findings"].push_back({{"kind", to_string(finding.kind)},
                                 {"column", finding.column.empty() ? Json() : Json(finding.column)},
                                 {"count", finding.count},
-                                {"text", finding.text},
+                                {"text", finding.text()},
                                 {"setting", finding.setting.empty() ? Json() : Json(finding.setting)}});
   }
   return json.dump(2) + "\n";
+}
+
+std::string to_string(FindingKind kind) {
+  constexpr std::array kNames{
+      "leak",     "duplicates", "overlap",  "drift",           "unseen", "imbalance", "identifier",
+      "rounding", "sentinel",   "spelling", "nearly constant", "times",  "years",     "far date"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace lockstep

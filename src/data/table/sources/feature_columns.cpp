@@ -7,6 +7,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/record_source.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/data/vocabulary.h"
 #include "sparse_source.h"
@@ -195,8 +196,8 @@ std::vector<FeatureColumn> feature_columns(const std::string& schema, Index feat
   if (const std::optional<TableSchema> table = read_table_schema(schema)) {
     columns = feature_columns_of(*table);
   } else {
-    columns = numbered(features,
-                       schema.empty() || is_vocabulary(schema) ? 0 : parse_sparse_schema(schema).first_index);
+    columns = numbered(
+        features, schema.empty() || read_vocabulary(schema) ? 0 : parse_sparse_schema(schema).first_index);
   }
   const Index found = columns.empty() ? 0 : columns.back().features.end;
   if (found == features) return columns;
@@ -252,10 +253,14 @@ std::vector<TargetLabel> target_labels(const TableSchema& schema) {
   return labels;
 }
 
+std::vector<TargetLabel> target_labels(const RecordSource& source) {
+  return source.vocabulary() ? std::vector<TargetLabel>() : read_target_labels(source.schema());
+}
+
 std::vector<TargetLabel> read_target_labels(const std::string& json) {
   if (json.empty()) return {};
   if (const std::optional<TableSchema> table = read_table_schema(json)) return target_labels(*table);
-  if (is_vocabulary(json)) return {};
+  if (read_vocabulary(json)) return {};
   TargetLabel label{.name = "label"};
   for (const double value : parse_sparse_schema(json).classes)
     label.classes.push_back(fmt::format("{}", value));

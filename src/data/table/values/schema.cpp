@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "lockstep/base/text.h"
+#include "lockstep/data/record_source.h"
 
 namespace lockstep {
 namespace {
@@ -249,6 +250,10 @@ std::vector<LabelScale> label_scales(const TableSchema& schema) {
                   column.kind == ColumnKind::kNumeric ? scale_of(column) : LabelScale{});
   }
   return scales;
+}
+
+std::vector<LabelScale> label_scales(const RecordSource& source) {
+  return source.vocabulary() ? std::vector<LabelScale>() : read_label_scales(source.schema());
 }
 
 std::vector<LabelScale> read_label_scales(const std::string& json) {

@@ -20,17 +20,37 @@
 
 namespace lockstep {
 
+enum class FindingKind {
+  kLeak,
+  kDuplicates,
+  kOverlap,
+  kDrift,
+  kUnseen,
+  kImbalance,
+  kIdentifier,
+  kRounding,
+  kSentinel,
+  kSpelling,
+  kNearlyConstant,
+  kTimes,
+  kYears,
+  kFarDate,
+};
+/// "nearly constant".
+std::string to_string(FindingKind kind);
+
 /// Something suspicious in the records of a table.
 struct Finding {
-  std::string
-      kind;  ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
-             ///< "rounding", "sentinel", "spelling", "nearly constant", "times", "years" or "far date"
+  FindingKind kind = FindingKind::kLeak;
   std::string column;  ///< "": it is about whole records
   Index count = 0;     ///< number of records it is about, of all or of the sample that was looked at
-  std::string text;    ///< the fact, with counts and an example
+  std::string fact;    ///< with counts and an example
   std::string setting =
       {};  ///< a line of a config that helps, with its section where that is not [data]; or ""
-  std::string value = {};  ///< of a sentinel: the number that stands for a missing one
+  std::string value = {};     ///< of a sentinel: the number that stands for a missing one
+  std::string question = {};  ///< about a sentinel, to whoever knows the data
+
+  std::string text() const { return question.empty() ? fact : fact + ": " + question; }
 };
 
 /// Another data set than the training data.

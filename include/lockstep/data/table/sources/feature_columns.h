@@ -12,6 +12,8 @@
 
 namespace lockstep {
 
+class RecordSource;
+
 struct FeatureColumn {
   std::string name;                       ///< of a table, else the number of the feature
   Range features;                         ///< that it becomes; they follow each other
@@ -54,6 +56,9 @@ struct TargetLabel {
 /// One for each target, in the order in which a record has them: numbers come first, then categories. In
 /// windows each position of the horizon is one: "sold+1", "sold+2", label after label.
 std::vector<TargetLabel> target_labels(const TableSchema& schema);
+
+/// Those of opened data.
+std::vector<TargetLabel> target_labels(const RecordSource& source);
 
 /// Reads them from a saved schema; none from "". Errors: DataError.
 std::vector<TargetLabel> read_target_labels(const std::string& json);

@@ -16,6 +16,8 @@
 
 namespace lockstep {
 
+class RecordSource;
+
 enum class ColumnKind { kUnknown, kNumeric, kCategorical, kIgnored };
 
 /// The scaling of a number x. With `log`, l(x) = sign(x) log(1 + |x|) comes first.
@@ -203,6 +205,9 @@ double missing_number(const TableColumn& column);
 /// One for each target, in their order; empty if no label is scaled. In windows each position of the horizon
 /// is a target, label after label.
 std::vector<LabelScale> label_scales(const TableSchema& schema);
+
+/// Those of opened data.
+std::vector<LabelScale> label_scales(const RecordSource& source);
 
 /// Reads them from a saved schema: none from "" and from that of another format. Errors: DataError.
 std::vector<LabelScale> read_label_scales(const std::string& json);
