@@ -71,7 +71,7 @@ class Comparison {
   Comparison(const TableInspection& inspection, const RecordSketch& sketch, const OtherSet& other)
       : inspection_(inspection), sketch_(sketch), other_(other) {
     const TableSchema known{.missing_values = {}, .columns = inspection.columns};
-    const TableText table = open_table_text(other.paths, inspection.options, alone(), &known);
+    TableText table = open_table_text(other.paths, inspection.options, alone(), &known);
     const std::vector<std::string>& missing = inspection.options.missing_values;
     std::vector<TableColumn> columns(table.names.size());
     std::unordered_map<std::string_view, Index> number_of;
@@ -277,7 +277,7 @@ void RecordSketch::add(std::span<const Cell> cells) {
   keep_sample();
 }
 
-RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
+RecordSketch sketch_records(TableText& table, const std::vector<TableColumn>& columns,
                             const std::vector<Index>& positions, const std::vector<std::string>& missing) {
   RecordSketch sketch(columns, positions);
   std::vector<RowColumn> rows(table.names.size());
@@ -290,7 +290,7 @@ RecordSketch sketch_records(const TableText& table, const std::vector<TableColum
               .wants = wants,
               .missing = missing,
               .bad = {.action = OnBadRecord::kSkip},
-              .check = [&sketch](std::span<const Cell> cells, std::size_t) { sketch.add(cells); }},
+              .check = [&sketch](std::span<const Cell> cells, const TextChunk&) { sketch.add(cells); }},
              alone());
   return sketch;
 }

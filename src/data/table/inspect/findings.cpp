@@ -424,7 +424,7 @@ std::string ignore_line(const std::string& column) {
   return column.size() > kMaxName ? "" : fmt::format("ignore = [{}]", toml_string(column));
 }
 
-std::vector<Finding> find_suspicious(const TableInspection& inspection, const std::vector<OtherSet>& others) {
+std::vector<Finding> find_suspicious(TableInspection& inspection, const std::vector<OtherSet>& others) {
   std::vector<Index> positions(inspection.columns.size());
   std::iota(positions.begin(), positions.end(), 0);
   const RecordSketch sketch =

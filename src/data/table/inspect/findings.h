@@ -101,7 +101,7 @@ class RecordSketch {
 };
 
 /// Reads all records of a table whose column `positions[i]` is column i of `columns`; -1: it has none.
-RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
+RecordSketch sketch_records(TableText& table, const std::vector<TableColumn>& columns,
                             const std::vector<Index>& positions, const std::vector<std::string>& missing);
 
 /// The numbers of a column in the sample, in ascending order.
@@ -120,7 +120,7 @@ inline double percent(Index part, Index whole) {
 }
 
 /// Everything but the findings of the inspection is known. Errors: DataError if a file cannot be read.
-std::vector<Finding> find_suspicious(const TableInspection& inspection, const std::vector<OtherSet>& others);
+std::vector<Finding> find_suspicious(TableInspection& inspection, const std::vector<OtherSet>& others);
 
 /// Values that the training data does not have, columns that are distributed otherwise, and records that the
 /// training data has, too. `sketch`: of the training data. Errors: DataError if the set cannot be read.

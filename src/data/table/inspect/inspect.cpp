@@ -158,12 +158,27 @@ void add_bad_records(std::vector<DataSetting>& settings, const TableInspection& 
 // Western programs wrote it before there was UTF-8, and some still do.
 constexpr const char* kUsualEncoding = "windows-1252";
 
+class Utf8Check final : public TextPass {
+ public:
+  explicit Utf8Check(const TextFiles& text) : reader_(text) {}
+  TextReader& text() override { return reader_; }
+  void take(const TextChunk& chunk, std::size_t) override { holds_ = holds_ && is_text(reader_.read(chunk)); }
+  void start_again() override { holds_ = true; }
+  bool names_lines() const override { return false; }
+  bool holds() const { return holds_; }
+
+ private:
+  TextReader reader_;
+  bool holds_ = true;
+};
+
 bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {
-  const TextFiles text =
-      index_text(paths, {.bytes = options.chunk_kib * 1024, .dialect = {.quotes = options.quotes}}, alone());
-  TextReader reader(text);
-  return std::ranges::all_of(text.chunks,
-                             [&](const TextChunk& chunk) { return is_text(reader.read(chunk)); });
+  TextFiles text{.files = look_at_text_files(paths, {.quotes = options.quotes}, alone()),
+                 .chunk_bytes = options.chunk_kib * 1024,
+                 .dialect = {.quotes = options.quotes}};
+  Utf8Check check(text);
+  read_text(text, alone(), check);
+  return check.holds();
 }
 
 // The report of an inspection.
@@ -327,7 +342,9 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   TableOptions options = given;
   const bool decodes = options.encoding == "auto" && !is_utf8(paths, options);
   if (decodes) options.encoding = kUsualEncoding;
-  const FirstLines::Title title = FirstLines(paths.front(), options).title();
+  const TextFile first =
+      look_at_text_file(paths.front(), {.quotes = options.quotes, .encoding = options.encoding});
+  const FirstLines::Title title = FirstLines(first, options).title();
   if (options.skip_lines == 0) options.skip_lines = title.lines;
   TableInspection inspection{
       .path = path, .table = open_table_text(paths, options, alone()), .options = options};
