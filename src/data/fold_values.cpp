@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "lockstep/base/catalog.h"
@@ -21,24 +23,16 @@
 namespace lockstep {
 namespace {
 
-void refuse_empty(const FoldValues& values, const ValidationPart& part) {
-  const auto empty = std::ranges::find(values.texts, std::string());
-  if (empty == values.texts.end()) return;
-  throw ConfigError("{}: column {} is empty in record {} (counted from 0), expected a value in each",
-                    part.setting, in_quotes(part.column),
-                    with_commas(values.source->position(empty - values.texts.begin())));
-}
-
-[[noreturn]] void refuse_two_forms(const FoldValues& values, const ValidationPart& part,
+[[noreturn]] void refuse_two_forms(const ColumnValues& values, const std::string& setting,
                                    std::string_view what, std::string_view first, std::string_view second) {
   throw ConfigError(
-      "{}: the values of column {}, such as {}, may have {}: say data.columns = [\"{}: {}\"] or {}",
-      part.setting, in_quotes(part.column), in_quotes(values.texts.front()), what, excerpt(part.column),
+      "{}: the values of column {}, such as {}, may have {}: say data.columns = [\"{}: {}\"] or {}", setting,
+      in_quotes(values.column.name), in_quotes(values.texts.front()), what, excerpt(values.column.name),
       first, second);
 }
 
 // Numbers of eight digits, or of six, are in order of time with the year first only.
-void refuse_compact_dates(const FoldValues& values, const ValidationPart& part) {
+void refuse_compact_dates(const ColumnValues& values, const std::string& setting) {
   const auto all_are = [&values](DateForm form) {
     return std::ranges::all_of(values.texts, [form](const std::string& text) {
       const auto days = parse_date(text, form);
@@ -49,13 +43,13 @@ void refuse_compact_dates(const FoldValues& values, const ValidationPart& part) 
   for (const auto& [last, first] :
        {std::pair{kDmy, kYmd}, std::pair{kMdy, kYmd}, std::pair{kMonthYear, kYearMonth}}) {
     if (all_are(last) && !all_are(first))
-      refuse_two_forms(values, part, "the year last", fmt::format("date({})", to_string(last)), "numeric");
+      refuse_two_forms(values, setting, "the year last", fmt::format("date({})", to_string(last)), "numeric");
   }
 }
 
 // How most of the values are read: as data.columns declares it; else as plain numbers, as numbers of a
 // notation, or as dates of a form.
-RowColumn form_of_times(const FoldValues& values, const ValidationPart& part) {
+RowColumn form_of_times(const ColumnValues& values, const std::string& setting) {
   TableColumn column = values.column;
   if (column.kind == ColumnKind::kNumeric) return row_column(column, Reading::kEither, 0);
   NotationCounts counts;
@@ -63,26 +57,30 @@ RowColumn form_of_times(const FoldValues& values, const ValidationPart& part) {
   for (const std::string& text : values.texts) {
     const auto number = parse_number(text);
     numbers += number ? 1 : 0;
-    number ? counts.add_number(text, *number) : counts.add_text(text);
+    if (number) {
+      counts.add_number(text, *number);
+    } else {
+      counts.add_text(text);
+    }
   }
   const auto fit = counts.best(values.separator);
   const auto dates = counts.best_date();
-  if (numbers == std::ssize(values.texts)) refuse_compact_dates(values, part);
+  if (numbers == std::ssize(values.texts)) refuse_compact_dates(values, setting);
   if (dates && dates->texts > numbers + (fit ? fit->texts : 0)) {
     if (dates->ambiguous)
-      refuse_two_forms(values, part, "the day or the month first", "date(dmy)", "date(mdy)");
+      refuse_two_forms(values, setting, "the day or the month first", "date(dmy)", "date(mdy)");
     column.date = DateReading{.form = dates->form};
   } else if (fit && !column.notation) {
     if (fit->ambiguous)
-      refuse_two_forms(values, part, "a comma between thousands or a decimal comma",
+      refuse_two_forms(values, setting, "a comma between thousands or a decimal comma",
                        "number(thousands=comma)", "number(decimal=comma)");
     column.notation = fit->notation;
   }
   return row_column(column, Reading::kEither, 0);
 }
 
-FoldTimes read_values(const FoldValues& values, const ValidationPart& part) {
-  const RowColumn form = form_of_times(values, part);
+FoldTimes read_values(const ColumnValues& values, const std::string& setting) {
+  const RowColumn form = form_of_times(values, setting);
   FoldTimes times;
   if (form.date) times.form = form.date->form;
   for (const std::string& text : values.texts) {
@@ -91,7 +89,7 @@ FoldTimes read_values(const FoldValues& values, const ValidationPart& part) {
     if ((missing || !read_value(text, form, cell)) && times.problem.empty()) {
       times.problem =
           fmt::format("{} in record {} (counted from 0) {}", in_quotes(text),
-                      with_commas(values.source->position(std::ssize(times.numbers))),
+                      with_commas(values.position(std::ssize(times.numbers))),
                       missing     ? "stands for a missing value"
                       : form.date ? fmt::format("is no date as in date({})", to_string(form.date->form))
                                   : "is no number");
@@ -100,24 +98,6 @@ FoldTimes read_values(const FoldValues& values, const ValidationPart& part) {
     times.short_years = times.short_years || (cell.short_year && !form.date->before);
   }
   return times;
-}
-
-// The records that the source left out are in the file, but have no number.
-std::vector<std::string> without_skipped(const std::vector<Bytes>& messages, std::span<const Index> skipped) {
-  std::vector<std::string> all;
-  auto next = skipped.begin();
-  Index position = 0;
-  for (const Bytes& message : messages) {
-    for (MessageReader reader(message); !reader.done(); ++position) {
-      std::string text = reader.take_text();
-      if (next != skipped.end() && *next == position) {
-        ++next;
-      } else {
-        all.push_back(std::move(text));
-      }
-    }
-  }
-  return all;
 }
 
 }  // namespace
@@ -141,7 +121,7 @@ RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_
   return classes;
 }
 
-std::vector<Scalar> read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers) {
+FoldTargets read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers) {
   std::vector<Scalar> mine;
   peers.agree([&] {
     const Index columns = whole.info().target_columns;
@@ -152,67 +132,68 @@ std::vector<Scalar> read_targets(const RecordSource& whole, const ValidationPart
         throw ConfigError(part.setting + " needs a label for each record, found none");
     });
   });
-  std::vector<Scalar> all;
+  FoldTargets all{.targets = {}, .class_names = whole.info().class_names};
   for (const Bytes& message : peers.all_gather(std::as_bytes(std::span(mine)))) {
     MessageReader reader(message);
-    while (!reader.done()) all.push_back(reader.take<Scalar>());
+    while (!reader.done()) all.targets.push_back(reader.take<Scalar>());
   }
   return all;
 }
 
-FoldValues read_column(const ValidationPart& part, const DataOptions& data, const RecordSource& whole,
-                       PeerGroup& peers) {
-  peers.agree([&] {
-    if (data.format == "csv") return;
-    throw ConfigError(
-        "{} reads a column of a table (csv), and the data have the format '{}': they can be divided by "
-        "record or by class (stratified)",
-        part.setting, data.format);
-  });
-  const TableText table = open_table_text(whole.files(), data.table, peers);
-  FoldValues values{
-      .missing = data.table.missing_values, .source = &whole, .separator = table.text.dialect.separator};
-  MessageWriter mine;
-  peers.agree([&] {
-    const auto name = std::ranges::find(table.names, part.column);
-    if (name == table.names.end()) {
-      throw ConfigError("{}: there is no column {} in '{}'{}", part.setting, in_quotes(part.column),
-                        whole.info().name, suggestion(part.column, table.names));
+FoldTargets targets_of(const TableRecords& table, const ValidationPart& part) {
+  const std::vector<std::string>& labels = table.options.label;
+  if (labels.size() != 1) throw ConfigError("{} needs one label, found {}", part.setting, labels.size());
+  const auto label = std::ranges::find(table.columns, labels.front(), &TableColumn::name);
+  const bool has_classes = label != table.columns.end() && label->kind == ColumnKind::kCategorical;
+  ColumnValues values = table.texts.values(labels.front(), part.setting);
+  const auto refuse = [&part] {
+    throw ConfigError(part.setting + " needs a label for each record, found none");
+  };
+  FoldTargets found;
+  if (!has_classes) {
+    const RowColumn row =
+        row_column(label == table.columns.end() ? values.column : *label, Reading::kNumber, 0);
+    for (const std::string& text : values.texts) {
+      Cell cell;
+      if (!read_value(text, row, cell)) refuse();
+      found.targets.push_back(static_cast<Scalar>(cell.number));
     }
-    const Index position = name - table.names.begin();
-    const std::vector<TableColumn> declared = declare_columns(data.table, table.names);
-    values.column = at(declared, position);
-    std::vector<RowColumn> columns(table.names.size());
-    at(columns, position) = {.reading = Reading::kText};
-    const std::vector<std::string> no_missing;
-    TableReader reader(table, columns, 1, no_missing);
-    const Range share = at(share_text_chunks(table.text, peers.size()), peers.rank());
-    for (Index i = share.begin; i < share.end; ++i) {
-      reader.for_each_record(
-          at(table.text.chunks, i), [&](std::span<const Cell> cells) { mine.put_text(cells[0].text); },
-          [&](const std::string&) { mine.put_text(""); });  // it is among those that were left out
-    }
-  });
-  values.texts = without_skipped(peers.all_gather(mine.bytes()), whole.skipped());
-  peers.agree([&] {
-    error_if<DataError>(std::ssize(values.texts) != whole.info().rows, "'{}' changed while it was read",
-                        whole.info().name);
-    refuse_empty(values, part);
-  });
-  return values;
+    return found;
+  }
+  ValueCounts counts(std::numeric_limits<Index>::max());
+  for (std::string& text : values.texts) {
+    if (std::ranges::count(values.missing, text) + std::ranges::count(label->missing_values, text) > 0)
+      refuse();
+    if (label->fold_case) text = fold_case(text);
+    counts.add(text);
+  }
+  const std::vector<std::string>& positive = table.options.positive;
+  found.class_names = label->values.empty()
+                          ? ordered_classes(counts.by_count(), positive.empty() ? "" : positive.front(),
+                                            fmt::format("column {}", in_quotes(label->name)))
+                          : label->values;
+  std::unordered_map<std::string_view, Scalar> numbers;
+  for (const std::string& name : found.class_names)
+    numbers.emplace(name, static_cast<Scalar>(numbers.size()));
+  for (const std::string& text : values.texts) {
+    const auto number = numbers.find(text);
+    if (number == numbers.end()) refuse();
+    found.targets.push_back(number->second);
+  }
+  return found;
 }
 
-FoldTimes times_of(const FoldValues& values, const ValidationPart& part) {
-  FoldTimes times = read_values(values, part);
+FoldTimes times_of(const ColumnValues& values, const std::string& setting) {
+  FoldTimes times = read_values(values, setting);
   if (times.problem.empty()) return times;
   throw ConfigError(
       "{}: {}: column {} is to put the records in order of time, so its values are to be numbers, or dates "
       "of one form, without a gap",
-      part.setting, times.problem, in_quotes(part.column));
+      setting, times.problem, in_quotes(values.column.name));
 }
 
-std::vector<double> places_of(const FoldValues& values, const ValidationPart& part) {
-  FoldTimes times = read_values(values, part);
+std::vector<double> places_of(const ColumnValues& values, const std::string& setting) {
+  FoldTimes times = read_values(values, setting);
   if (times.problem.empty()) return std::move(times.numbers);
   std::map<std::string_view, double> places;
   for (const std::string& text : values.texts) places.emplace(text, 0);

@@ -11,32 +11,26 @@
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
+#include "lockstep/data/table/schema/column_texts.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 
-/// *Collective.* The one target of each record. Errors: ConfigError.
-std::vector<Scalar> read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers);
+/// The one target of each record, and the names of classes.
+struct FoldTargets {
+  std::vector<Scalar> targets;
+  std::vector<std::string> class_names = {};
+};
+/// *Collective.* Errors: ConfigError.
+FoldTargets read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers);
+/// Those of a table, from the texts of its label. Errors: ConfigError, also for a text that is no label.
+FoldTargets targets_of(const TableRecords& table, const ValidationPart& part);
 
 /// The records of each class, in the order of a keyed permutation of all of them.
 using RecordsByClass = std::map<Scalar, std::vector<Index>>;
 /// Errors: ConfigError if there are too many values for classes.
 RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_t seed,
                                 const ValidationPart& part);
-
-struct FoldValues {
-  std::vector<std::string> texts = {};    ///< of each record
-  TableColumn column = {};                ///< the column as data.columns declares it
-  std::vector<std::string> missing = {};  ///< texts that stand for a missing value
-  const RecordSource* source = nullptr;   ///< whose records they are; tells their positions in the file
-  char separator = ',';                   ///< of the fields
-};
-
-/// *Collective.* The text of the part's column in each record of the table, none of which is empty. Errors,
-/// the same on all ranks: ConfigError if there is no such column, or it has no value in some record;
-/// DataError.
-FoldValues read_column(const ValidationPart& part, const DataOptions& data, const RecordSource& whole,
-                       PeerGroup& peers);
 
 /// The numbers that put the records in order of time.
 struct FoldTimes {
@@ -47,8 +41,8 @@ struct FoldTimes {
 };
 /// The values as numbers of one notation, or dates of one form. Errors: ConfigError naming the first that is
 /// not, or is missing, or if they may be of two forms.
-FoldTimes times_of(const FoldValues& values, const ValidationPart& part);
+FoldTimes times_of(const ColumnValues& values, const std::string& setting);
 /// These numbers where all values are of one form; else the places of the texts in the order of their bytes.
-std::vector<double> places_of(const FoldValues& values, const ValidationPart& part);
+std::vector<double> places_of(const ColumnValues& values, const std::string& setting);
 
 }  // namespace lockstep

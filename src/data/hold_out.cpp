@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -86,33 +87,32 @@ std::vector<Index> apportion(double share, const std::vector<Index>& sizes) {
 
 // "'yes' 5 of 50, 'no' 15 of 150"
 std::string list_classes(const RecordsByClass& classes, const std::vector<Index>& held,
-                         const DatasetInfo& info) {
+                         const std::vector<std::string>& names) {
   std::vector<std::string> shown;
   for (const auto& [label, ids] : classes) {
     if (shown.size() == kMaxShownClasses) break;
-    const bool named = label >= 0 && label < static_cast<Scalar>(info.class_names.size());
+    const bool named = label >= 0 && label < static_cast<Scalar>(names.size());
     const std::string name =
-        named ? in_quotes(info.class_names[static_cast<std::size_t>(label)]) : fmt::format("{:g}", label);
+        named ? in_quotes(names[static_cast<std::size_t>(label)]) : fmt::format("{:g}", label);
     shown.push_back(
         fmt::format("{} {} of {}", name, with_commas(held[shown.size()]), with_commas(std::ssize(ids))));
   }
   return fmt::format("{}{}", fmt::join(shown, ", "), classes.size() > kMaxShownClasses ? ", ..." : "");
 }
 
-ShareChoice share_by_class(const ValidationPart& part, const std::vector<Scalar>& targets, std::uint64_t seed,
-                           const DatasetInfo& info) {
-  const RecordsByClass classes = records_by_class(targets, seed, part);
+ShareChoice share_by_class(const ValidationPart& part, const FoldTargets& of, std::uint64_t seed) {
+  const RecordsByClass classes = records_by_class(of.targets, seed, part);
   std::vector<Index> sizes;
   for (const auto& [label, ids] : classes) sizes.push_back(std::ssize(ids));
   const std::vector<Index> held = apportion(part.share, sizes);
-  ShareChoice choice{.fold_of = Folds(targets.size()), .note = {}};
+  ShareChoice choice{.fold_of = Folds(of.targets.size()), .note = {}};
   auto count = held.begin();
   for (const auto& [label, ids] : classes) {
     for (Index i = 0; i < *count; ++i) at(choice.fold_of, at(ids, i)) = 1;
     ++count;
   }
   choice.note = {.text = fmt::format("of each of the {} classes its share: {}", classes.size(),
-                                     list_classes(classes, held, info)),
+                                     list_classes(classes, held, of.class_names)),
                  .figures = {{"taken", held}, {"of_class", sizes}}};
   return choice;
 }
@@ -198,8 +198,8 @@ Folds fold_by_group(const ValidationPart& part, const std::vector<std::string>& 
 // The records in order of time.
 class RecordsByTime {
  public:
-  RecordsByTime(const FoldValues& values, const ValidationPart& part)
-      : texts_(values.texts), times_(times_of(values, part)), ids_(texts_.size()) {
+  RecordsByTime(const ColumnValues& values, const ValidationPart& part)
+      : texts_(values.texts), times_(times_of(values, part.setting)), ids_(texts_.size()) {
     std::iota(ids_.begin(), ids_.end(), 0);
     std::ranges::stable_sort(ids_, {}, [&](Index id) { return at(times_.numbers, id); });
   }
@@ -229,7 +229,7 @@ class RecordsByTime {
   std::vector<Index> ids_;
 };
 
-ShareChoice share_by_time(const ValidationPart& part, const FoldValues& values) {
+ShareChoice share_by_time(const ValidationPart& part, const ColumnValues& values) {
   const RecordsByTime records(values, part);
   const Index rows = records.rows();
   const Index goal =
@@ -256,11 +256,11 @@ ShareChoice share_by_time(const ValidationPart& part, const FoldValues& values) 
 }
 
 // The records from the one end of the span to the other.
-ShareChoice span_of_time(const ValidationPart& part, const FoldValues& values) {
-  FoldValues bounded = values;
+ShareChoice span_of_time(const ValidationPart& part, const ColumnValues& values) {
+  ColumnValues bounded = values;
   bounded.texts.push_back(part.from);
   if (!part.to.empty()) bounded.texts.push_back(part.to);
-  const FoldTimes times = times_of(bounded, part);
+  const FoldTimes times = times_of(bounded, part.setting);
   const std::size_t rows = values.texts.size();
   const double from = times.numbers[rows];
   const double to = part.to.empty() ? std::numeric_limits<double>::infinity() : times.numbers[rows + 1];
@@ -287,7 +287,7 @@ ShareChoice span_of_time(const ValidationPart& part, const FoldValues& values) {
   return choice;
 }
 
-Folds fold_by_time(const ValidationPart& part, const FoldValues& values) {
+Folds fold_by_time(const ValidationPart& part, const ColumnValues& values) {
   const RecordsByTime records(values, part);
   const Index rows = records.rows();
   const Index size = rows / (part.folds + 1);
@@ -306,8 +306,8 @@ Folds fold_by_time(const ValidationPart& part, const FoldValues& values) {
   return fold_of;
 }
 
-Folds fold_by_column(const ValidationPart& part, const FoldValues& values) {
-  const std::vector<double> places = places_of(values, part);
+Folds fold_by_column(const ValidationPart& part, const ColumnValues& values) {
+  const std::vector<double> places = places_of(values, part.setting);
   std::map<double, FoldNumber> folds;
   for (const double place : places) folds.emplace(place, FoldNumber{0});
   error_if(std::ssize(folds) != part.folds,
@@ -328,27 +328,63 @@ Folds fold_by_record(Index rows, Index folds, std::uint64_t seed) {
   return fold_of;
 }
 
-// Errors: ConfigError for records that cannot be divided.
-void check_records(const ValidationPart& part, const DatasetInfo& info, Index records) {
-  if (info.record_bytes == 0) {
-    throw ConfigError(
-        "{} needs records of files; synthetic ones have a validation set of their own, "
-        "data.synthetic_validation_rows",
-        part.setting);
+// The records that parts are taken from: those of a table by the texts of its columns, others by their
+// targets.
+class Parted {
+ public:
+  Parted(const TableRecords* table, const RecordSource* whole, PeerGroup& peers)
+      : table_(table), whole_(whole), peers_(peers) {}
+
+  Index rows() const { return table_ != nullptr ? table_->rows : whole_->info().rows; }
+  const std::string& name() const { return table_ != nullptr ? table_->name : whole_->info().name; }
+
+  // Errors: ConfigError for records that cannot be divided.
+  void check(const ValidationPart& part, Index records) const {
+    if (whole_ != nullptr && whole_->info().record_bytes == 0) {
+      throw ConfigError(
+          "{} needs records of files; synthetic ones have a validation set of their own, "
+          "data.synthetic_validation_rows",
+          part.setting);
+    }
+    if (part.reads_column() && table_ == nullptr) {
+      throw ConfigError(
+          "{} reads a column of a table (csv), and '{}' is none: its records can be divided by record or by "
+          "class (stratified)",
+          part.setting, name());
+    }
+    if (records >= part.folds) return;
+    throw ConfigError("{} needs {} records at least, and '{}' has {}", part.setting, part.folds, name(),
+                      records);
   }
-  if (records >= part.folds) return;
-  throw ConfigError("{} needs {} records at least, and '{}' has {}", part.setting, part.folds, info.name,
-                    records);
-}
+
+  // *Collective.*
+  FoldTargets targets(const ValidationPart& part) const {
+    if (table_ == nullptr) return read_targets(*whole_, part, peers_);
+    FoldTargets found;
+    peers_.agree([&] { found = targets_of(*table_, part); });
+    return found;
+  }
+  ColumnValues values(const ValidationPart& part) const {
+    ColumnValues values;
+    peers_.agree([&] { values = table_->texts.values(part.column, part.setting); });
+    return values;
+  }
+  void agree(const std::function<void()>& work) const { peers_.agree(work); }
+
+ private:
+  const TableRecords* table_;  // or, where this is null:
+  const RecordSource* whole_;
+  PeerGroup& peers_;
+};
 
 // The classes of the records, or the values of a column, if they are divided by either.
 struct DividedBy {
-  std::vector<Scalar> targets;
-  FoldValues values;
+  FoldTargets classes;
+  ColumnValues values;
 };
 
 Folds choose_folds(const ValidationPart& part, const DividedBy& by, std::uint64_t seed, Index rows) {
-  if (part.by == By::kClass) return fold_by_class(part, by.targets, seed);
+  if (part.by == By::kClass) return fold_by_class(part, by.classes.targets, seed);
   if (part.by == By::kGroup) return fold_by_group(part, by.values.texts, seed);
   if (part.by == By::kTime) return fold_by_time(part, by.values);
   if (part.by == By::kColumn) return fold_by_column(part, by.values);
@@ -361,9 +397,9 @@ bool hash_takes(double share, std::uint64_t key, Index id) {
 }
 
 ShareChoice choose_share(const ValidationPart& part, const DividedBy& by, std::uint64_t seed,
-                         const DatasetInfo& info, std::span<const Index> ids) {
+                         std::span<const Index> ids) {
   if (!part.from.empty()) return span_of_time(part, by.values);
-  if (part.by == By::kClass) return share_by_class(part, by.targets, seed, info);
+  if (part.by == By::kClass) return share_by_class(part, by.classes, seed);
   if (part.by == By::kGroup) return share_by_group(part, by.values.texts, seed);
   if (part.by == By::kTime) return share_by_time(part, by.values);
   ShareChoice choice{.fold_of = {}, .note = {.text = "by a hash of their numbers"}};
@@ -372,8 +408,7 @@ ShareChoice choose_share(const ValidationPart& part, const DividedBy& by, std::u
 }
 
 // *Collective.* The values by which the records `ids`, ascending, are divided.
-DividedBy divided_by(const ValidationPart& part, const DataOptions& data, const RecordSource& whole,
-                     std::span<const Index> ids, PeerGroup& peers) {
+DividedBy divided_by(const ValidationPart& part, const Parted& records, std::span<const Index> ids) {
   const auto choose = [&ids](auto& all) {
     if (all.empty()) return;
     for (Index i = 0; i < std::ssize(ids); ++i) {
@@ -382,9 +417,9 @@ DividedBy divided_by(const ValidationPart& part, const DataOptions& data, const 
     all.resize(ids.size());
   };
   DividedBy by;
-  if (part.by == By::kClass) by.targets = read_targets(whole, part, peers);
-  if (part.reads_column()) by.values = read_column(part, data, whole, peers);
-  choose(by.targets);
+  if (part.by == By::kClass) by.classes = records.targets(part);
+  if (part.reads_column()) by.values = records.values(part);
+  choose(by.classes.targets);
   choose(by.values.texts);
   return by;
 }
@@ -443,31 +478,30 @@ namespace {
 
 // *Collective.* Chooses records for the part among those without a mark: those of a share get `number`, those
 // of folds theirs. Gives a sentence about them.
-Note mark(const ValidationPart& part, FoldNumber number, const DataOptions& data, std::uint64_t seed,
-          const RecordSource& whole, PeerGroup& peers, Folds& marks) {
+Note mark(const ValidationPart& part, FoldNumber number, std::uint64_t seed, const Parted& records,
+          Folds& marks) {
   std::vector<Index> ids;
   for (Index id = 0; id < std::ssize(marks); ++id) {
     if (at(marks, id) == 0) ids.push_back(id);
   }
-  const DatasetInfo& info = whole.info();
-  peers.agree([&] { check_records(part, info, std::ssize(ids)); });
-  const DividedBy by = divided_by(part, data, whole, ids, peers);
+  records.agree([&] { records.check(part, std::ssize(ids)); });
+  const DividedBy by = divided_by(part, records, ids);
   ShareChoice choice;
-  peers.agree([&] {
+  records.agree([&] {
     if (part.folds > 0) {
       choice.fold_of = choose_folds(part, by, seed, std::ssize(ids));
       return;
     }
-    choice = choose_share(part, by, seed, info, ids);
+    choice = choose_share(part, by, seed, ids);
     const Index taken = std::ranges::count(choice.fold_of, 1);
     error_if(taken == 0 && number == kTestFold, "{} takes none of the {} records of '{}': expected some",
-             part.setting, with_commas(info.rows), info.name);
-    nlohmann::ordered_json figures{{"records", taken}, {"of", info.rows}};
+             part.setting, with_commas(records.rows()), records.name());
+    nlohmann::ordered_json figures{{"records", taken}, {"of", records.rows()}};
     if (choice.note.figures.is_object()) figures.update(choice.note.figures);
     choice.note = {
         .text = fmt::format("{} set, {}: {} of the {} records of '{}', {}",
                             number == kTestFold ? "test" : "validation", to_string(part), with_commas(taken),
-                            with_commas(info.rows), info.name, choice.note.text),
+                            with_commas(records.rows()), records.name(), choice.note.text),
         .figures = {{"part", figures}}};
     std::ranges::replace(choice.fold_of, FoldNumber{1}, number);
   });
@@ -475,10 +509,7 @@ Note mark(const ValidationPart& part, FoldNumber number, const DataOptions& data
   return choice.note;
 }
 
-}  // namespace
-
-HoldOut hold_out(const DataParts& parts, const DataOptions& data, std::uint64_t seed,
-                 const std::function<std::unique_ptr<RecordSource>()>& open_whole, PeerGroup& peers) {
+HoldOut hold_out(const DataParts& parts, std::uint64_t seed, const Parted& records) {
   constexpr std::uint64_t kTestSeed = 0x7e57'0000;  // so that two shares are not of the same records
   HoldOut held{.key = seed, .fold = kNoFold};
   if (parts.validation) {
@@ -489,15 +520,36 @@ HoldOut hold_out(const DataParts& parts, const DataOptions& data, std::uint64_t 
     held.forward = part.folds > 0 && part.by == By::kTime;
     if (part.folds == 0 && part.by == By::kRecord && !parts.test) return held;
   }
-  const std::unique_ptr<RecordSource> whole = open_whole();
-  Folds marks(static_cast<std::size_t>(whole->info().rows));
+  Folds marks(static_cast<std::size_t>(records.rows()));
   if (parts.test) {
     if (!parts.validation) held.setting = parts.test->setting;
-    held.test_note = mark(*parts.test, kTestFold, data, seed + kTestSeed, *whole, peers, marks);
+    held.test_note = mark(*parts.test, kTestFold, seed + kTestSeed, records, marks);
   }
-  if (parts.validation) held.note = mark(*parts.validation, 1, data, seed, *whole, peers, marks);
+  if (parts.validation) held.note = mark(*parts.validation, 1, seed, records, marks);
   held.fold_of = std::make_shared<const Folds>(std::move(marks));
   return held;
+}
+
+}  // namespace
+
+std::vector<std::string> dividing_columns(const DataParts& parts, const TableOptions& table) {
+  std::vector<std::string> names;
+  for (const auto& part : {parts.validation, parts.test}) {
+    if (part && part->reads_column()) names.push_back(part->column);
+    if (part && part->by == By::kClass && table.label.size() == 1) names.push_back(table.label.front());
+  }
+  if (!table.windows.any()) return names;
+  names.push_back(table.windows.time);
+  names.insert(names.end(), table.windows.series.begin(), table.windows.series.end());
+  return names;
+}
+
+HoldOut hold_out(const DataParts& parts, std::uint64_t seed, const TableRecords& table, PeerGroup& peers) {
+  return hold_out(parts, seed, Parted(&table, nullptr, peers));
+}
+
+HoldOut hold_out(const DataParts& parts, std::uint64_t seed, const RecordSource& whole, PeerGroup& peers) {
+  return hold_out(parts, seed, Parted(nullptr, &whole, peers));
 }
 
 }  // namespace lockstep

@@ -170,16 +170,16 @@ class Gaps {
   std::string first_irregular_;
 };
 
-// The number of the series of each record, in the order in which they first come.
-std::vector<Index> read_series(const RecordSource& table, const DataOptions& data, PeerGroup& peers,
-                               TimeAxis& axis) {
-  const auto rows = static_cast<std::size_t>(table.info().rows);
+std::string setting_of(const char* key, const std::string& column) {
+  return fmt::format("{} = {}", key, in_quotes(column));
+}
+
+// The number of the series of each of so many records, in the order in which they first come.
+std::vector<Index> number_series(std::size_t rows, const WindowOptions& windows, const ColumnTexts& texts,
+                                 TimeAxis& axis) {
   std::vector<std::vector<std::string>> values(rows);
-  for (const std::string& column : data.table.windows.series) {
-    const ValidationPart part{.by = ValidationPart::By::kGroup,
-                              .column = column,
-                              .setting = fmt::format("data.series = {}", in_quotes(column))};
-    FoldValues found = read_column(part, data, table, peers);
+  for (const std::string& column : windows.series) {
+    ColumnValues found = texts.values(column, setting_of("data.series", column));
     for (std::size_t i = 0; i < rows; ++i) values[i].push_back(std::move(found.texts[i]));
   }
   std::map<std::vector<std::string>, Index> numbers;
@@ -235,16 +235,14 @@ std::string TimeAxis::text(double time) const {
               : fmt::format("{}", time);
 }
 
-TimeAxis read_time_axis(const RecordSource& table, const DataOptions& data, PeerGroup& peers) {
-  const std::string& column = data.table.windows.time;
-  const ValidationPart part{.by = ValidationPart::By::kTime,
-                            .column = column,
-                            .setting = fmt::format("data.time = {}", in_quotes(column))};
-  const FoldValues values = read_column(part, data, table, peers);
+TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, const ColumnTexts& texts,
+                        PeerGroup& peers) {
+  const std::string& column = windows.time;
+  const std::string setting = setting_of("data.time", column);
   TimeAxis axis;
-  const std::vector<Index> series = read_series(table, data, peers, axis);
   peers.agree([&] {
-    const FoldTimes times = times_of(values, part);
+    const FoldTimes times = times_of(texts.values(column, setting), setting);
+    const std::vector<Index> series = number_series(times.numbers.size(), windows, texts, axis);
     axis.form = times.form;
     axis.records.resize(times.numbers.size());
     std::iota(axis.records.begin(), axis.records.end(), 0);
@@ -260,7 +258,7 @@ TimeAxis read_time_axis(const RecordSource& table, const DataOptions& data, Peer
     axis.begins.push_back(axis.positions());
     refuse_one_time(axis, table, column);
     axis.step = find_step(axis);
-    Gaps(axis, data.table.windows.fill, column).find();
+    Gaps(axis, windows.fill, column).find();
   });
   return axis;
 }

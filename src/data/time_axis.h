@@ -8,6 +8,7 @@
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
+#include "lockstep/data/table/schema/column_texts.h"
 #include "lockstep/data/table/values/notation.h"
 
 namespace lockstep {
@@ -42,8 +43,9 @@ struct TimeAxis {
   std::string text(double time) const;
 };
 
-/// *Collective.* Reads the columns of time and series once more. Errors: ConfigError if there are none such,
-/// or times are of two forms; DataError if two records of a series have one time.
-TimeAxis read_time_axis(const RecordSource& table, const DataOptions& data, PeerGroup& peers);
+/// *Collective.* From the texts of the columns of time and series. Errors: ConfigError if there are none
+/// such, or times are of two forms; DataError if two records of a series have one time.
+TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, const ColumnTexts& texts,
+                        PeerGroup& peers);
 
 }  // namespace lockstep
