@@ -94,7 +94,7 @@ class Loading {
         send_buffers_(static_cast<std::size_t>(peers.size())) {}
 
   void run(const TargetRule& rule) {
-    const std::vector<Range> shares = share_chunks(source_.chunks(), peers_.size());
+    const std::vector<Range> shares = source_.shares(peers_.size());
     std::vector<Range> mine;
     std::size_t rounds = 0;
     for (std::size_t rank = 0; rank < shares.size(); ++rank) {
@@ -105,7 +105,7 @@ class Loading {
     std::unique_ptr<ChunkReader> reader;
     for (std::size_t round = 0; round < rounds; ++round) {
       peers_.agree([&] {
-        if (!reader) reader = source_.reader(rule);
+        if (!reader) reader = source_.reader_of_share(rule);
         if (round < mine.size()) read(*reader, mine[round]);
       });
       if (peers_.size() > 1) exchange();
@@ -166,6 +166,10 @@ RecordNeeds needed_by_owner(std::function<Index(Index id)> owner, Index count) {
                 return Range{rank, rank + 1};
               },
           .count = count};
+}
+
+std::vector<Range> RecordSource::shares(Index ranks) const {
+  return share_chunks(chunks(), ranks);
 }
 
 std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks) {
@@ -237,7 +241,7 @@ void for_each_record(
   };
   const std::unique_ptr<ChunkReader> reader = source.reader(rule);
   if (info.record_bytes == 0) return unpack(split_evenly(info.rows, peers.size(), peers.rank()));
-  const Range share = at(share_chunks(source.chunks(), peers.size()), peers.rank());
+  const Range share = at(source.shares(peers.size()), peers.rank());
   for (Index chunk = share.begin; chunk < share.end; ++chunk) {
     throw_if_stopped();
     const Range records = at(source.chunks(), chunk).records;

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -15,14 +18,69 @@
 namespace lockstep {
 namespace {
 
+// Records of the sets that are held back, which the reading of another set has passed by, until they are
+// asked for: so all sets are loaded in one pass.
+class PassedBy {
+ public:
+  // Whether anyone will ask for those of a set.
+  void expect(Split split, bool wanted) {
+    const std::lock_guard lock(mutex_);
+    sets_[split].wanted = wanted;
+    if (!wanted) sets_[split].chunks.clear();
+  }
+  // The sets but `own` that are asked for.
+  std::vector<Split> expected(Split own) {
+    const std::lock_guard lock(mutex_);
+    std::vector<Split> splits;
+    for (const auto& [split, set] : sets_) {
+      if (split != own && set.wanted) splits.push_back(split);
+    }
+    return splits;
+  }
+  void keep(Split split, Index chunk, const std::vector<std::byte>& packed) {
+    const std::lock_guard lock(mutex_);
+    if (sets_[split].wanted) sets_[split].chunks[chunk] = packed;
+  }
+  // Some record that was read so far lacks a target.
+  void note_missing() { missing_ = true; }
+  // False if they are not there.
+  bool take(Split split, Index chunk, std::span<std::byte> packed, const TargetRule& rule) {
+    const std::lock_guard lock(mutex_);
+    auto& chunks = sets_[split].chunks;
+    const auto found = chunks.find(chunk);
+    if (found == chunks.end()) return false;
+    std::ranges::copy(found->second, packed.begin());
+    chunks.erase(found);
+    if (missing_ && rule.any_missing != nullptr) *rule.any_missing = true;
+    return true;
+  }
+
+ private:
+  struct Set {
+    bool wanted = false;
+    std::map<Index, std::vector<std::byte>> chunks = {};  // by their number among those of the whole
+  };
+  std::mutex mutex_;
+  std::map<Split, Set> sets_;
+  std::atomic<bool> missing_ = false;
+};
+
 class PartSource final : public RecordSource {
  public:
-  PartSource(std::shared_ptr<const RecordSource> whole, HoldOut held, Split split)
-      : whole_(std::move(whole)), held_(std::move(held)), split_(split), info_(whole_->info()) {
+  PartSource(std::shared_ptr<const RecordSource> whole, HoldOut held, Split split,
+             std::shared_ptr<PassedBy> passed_by)
+      : whole_(std::move(whole)),
+        held_(std::move(held)),
+        split_(split),
+        passed_by_(std::move(passed_by)),
+        info_(whole_->info()) {
+    if (!trains()) passed_by_->expect(split_, true);
     info_.rows = 0;
     const std::span<const Chunk> chunks = whole_->chunks();
     for (std::size_t i = 0; i < chunks.size(); ++i) add(chunks[i], static_cast<Index>(i));
   }
+
+  ~PartSource() override { passed_by_->expect(split_, false); }
 
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
@@ -61,7 +119,19 @@ class PartSource final : public RecordSource {
     return whole_->position(position);
   }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
-    return std::make_unique<Reader>(*this, rule);
+    return std::make_unique<Reader>(*this, rule, false);
+  }
+  std::unique_ptr<ChunkReader> reader_of_share(const TargetRule& rule) const override {
+    return std::make_unique<Reader>(*this, rule, true);
+  }
+  // Those of the whole, so that a rank finds what it has passed by.
+  std::vector<Range> shares(Index ranks) const override {
+    std::vector<Range> shares = whole_->shares(ranks);
+    for (Range& share : shares) {
+      for (Index* border : {&share.begin, &share.end})
+        *border = std::ranges::lower_bound(positions_, *border) - positions_.begin();
+    }
+    return shares;
   }
   void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
               Matrix& targets) const override {
@@ -69,28 +139,49 @@ class PartSource final : public RecordSource {
   }
 
  private:
-  // Reads whole chunks, and keeps the records of the part.
+  // Reads whole chunks, and keeps the records of the part. `once`: it reads each chunk of a share once.
   class Reader final : public ChunkReader {
    public:
-    Reader(const PartSource& part, const TargetRule& rule)
-        : part_(part), reader_(part.whole_->reader(rule)) {}
+    Reader(const PartSource& part, const TargetRule& rule, bool once)
+        : part_(part), rule_(rule), once_(once), reader_(part.whole_->reader(rule)) {
+      if (!once) return;
+      for (const Split split : part.passed_by_->expected(part.split_)) others_[split];
+    }
+    ~Reader() override {
+      if (once_) part_.passed_by_->expect(part_.split_, false);
+    }
 
     void read(Index chunk, std::span<std::byte> packed) override {
       const Index position = at(part_.positions_, chunk);
+      if (once_ && part_.passed_by_->take(part_.split_, position, packed, rule_)) return;
       const Range records = at(part_.whole_->chunks(), position).records;
       const auto bytes = static_cast<std::size_t>(part_.info_.record_bytes);
       all_.resize(static_cast<std::size_t>(records.size()) * bytes);
       reader_->read(position, all_);
+      if (rule_.any_missing != nullptr && *rule_.any_missing) part_.passed_by_->note_missing();
       std::byte* to = packed.data();
       for (Index id = records.begin; id < records.end; ++id) {
-        if (!part_.takes(id)) continue;
-        std::memcpy(to, all_.data() + static_cast<std::size_t>(id - records.begin) * bytes, bytes);
-        to += bytes;
+        const std::byte* record = all_.data() + static_cast<std::size_t>(id - records.begin) * bytes;
+        if (part_.takes(id)) {
+          std::memcpy(to, record, bytes);
+          to += bytes;
+          continue;
+        }
+        for (auto& [split, others] : others_) {
+          if (part_.held_.takes(split, id)) others.insert(others.end(), record, record + bytes);
+        }
+      }
+      for (auto& [split, others] : others_) {
+        if (!others.empty()) part_.passed_by_->keep(split, position, others);
+        others.clear();
       }
     }
 
    private:
     const PartSource& part_;
+    TargetRule rule_;
+    bool once_;
+    std::map<Split, std::vector<std::byte>> others_;  // of a chunk, the records of other sets
     std::unique_ptr<ChunkReader> reader_;
     std::vector<std::byte> all_;
   };
@@ -111,6 +202,7 @@ class PartSource final : public RecordSource {
   std::shared_ptr<const RecordSource> whole_;
   HoldOut held_;
   Split split_;
+  std::shared_ptr<PassedBy> passed_by_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
   std::vector<Index> positions_;  // index of each chunk among those of the whole
@@ -121,8 +213,11 @@ class PartSource final : public RecordSource {
 DataSets split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held) {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
   HoldOut noted = held;
-  const auto part = [&](Split split) { return std::make_unique<PartSource>(shared, noted, split); };
-  DataSets parts{.train = part(Split::kTrain)};
+  const auto passed_by = std::make_shared<PassedBy>();
+  const auto part = [&](Split split) {
+    return std::make_unique<PartSource>(shared, noted, split, passed_by);
+  };
+  DataSets parts{.train = part(Split::kTrain), .held = held};
   if (!held.fold_of) {
     const Index rows = shared->info().rows;
     const Index taken = rows - parts.train->info().rows;
