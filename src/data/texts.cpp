@@ -1,4 +1,4 @@
-#include "lockstep/data/texts.h"
+#include "lockstep/data/kind.h"
 
 #include <fmt/format.h>
 
@@ -128,13 +128,15 @@ std::shared_ptr<const Vocabulary> check_text(const DataOptions& data, const std:
   return known;
 }
 
-}  // namespace
-
-DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::set<Split>& wanted,
-                    const std::string& schema, PeerGroup& peers) {
-  std::shared_ptr<const Vocabulary> known = check_text(data, schema, peers);
+// The sets are parts of the training text, the last of its tokens, and what other files hold.
+DataSets open_texts(const SetsRequest& request) {
+  PeerGroup& peers = request.peers;
+  DataParts parts;
+  peers.agree([&] { parts = parts_beside_files(request.data); });
+  const DataOptions data = data_of_files(request.data, parts);
+  std::shared_ptr<const Vocabulary> known = check_text(data, request.schema, peers);
   DataSets sets;
-  if (wanted.contains(Split::kTrain)) {
+  if (request.wanted.contains(Split::kTrain)) {
     if (data.train.empty()) throw ConfigError("data.train is not set: name the text to train on");
     const EncodedText text = encode_text(data, data.train, "data.train", parts, known, peers);
     known = text.vocabulary;
@@ -148,25 +150,55 @@ DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::
   for (const Split split : {Split::kValidation, Split::kTest}) {
     std::unique_ptr<RecordSource>& set = split == Split::kTest ? sets.test : sets.validation;
     const std::string& files = split == Split::kTest ? data.test : data.validation;
-    if (set || files.empty() || !wanted.contains(split)) continue;
+    if (set || files.empty() || !request.wanted.contains(split)) continue;
     const EncodedText text = encode_text(data, files, "data." + to_string(split), {}, known, peers);
     peers.agree([&] { set = text_windows_of(text, text.train, split, data); });
   }
   return sets;
 }
 
-std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std::string& input,
-                                              const std::string& schema, PeerGroup& peers) {
-  const EncodedText text = encode_text(data, input, "--input", {}, check_text(data, schema, peers), peers);
+std::unique_ptr<RecordSource> open_input_text(const InputRequest& request) {
+  const DataOptions& data = request.data;
+  PeerGroup& peers = request.peers;
+  peers.agree([&] {
+    error_if(is_standard_input(request.input),
+             "--input -: a text is read from a file: give its path (trainer generate takes a prompt from "
+             "standard input)");
+  });
+  const EncodedText text =
+      encode_text(data, request.input, "--input", {}, check_text(data, request.schema, peers), peers);
   std::unique_ptr<RecordSource> source;
   peers.agree([&] {
     const Index window = data.table.windows.window;
     error_if<DataError>(text.tokens->size() < window,
-                        "'{}' has {}, and a record of the model has {}: give a longer text", input,
+                        "'{}' has {}, and a record of the model has {}: give a longer text", request.input,
                         plural(text.tokens->size(), "token"), window);
     source = std::make_unique<TextSource>(text, text.train, window, false, false, std::vector<Note>());
   });
   return source;
+}
+
+}  // namespace
+
+DataKind text_kind() {
+  return {
+      .name = "text",
+      .is_of = [](const DataOptions& data) { return data.format == "text" || data.text.tokens == "ids"; },
+      .has_tokens = true,
+      .no_folds = "cv knows no texts: give data.validation = \"share(0.1)\", the last tokens, and train once",
+      .refusals =
+          [](const DataOptions& data) {
+            const DataOptions defaults;
+            return std::vector<KindRefusal>{
+                {data.format == "text" && data.text.tokens == "ids", "data.tokens ids with a text"},
+                {data.text.draw == "anywhere" && data.audit, "data.audit with data.draw anywhere"},
+                {data.memory == MemoryMode::kStream, "data.memory stream with tokens"},
+                {!data.augment.empty(), "data.augment with tokens"},
+                {data.mean != defaults.mean || data.std != defaults.std,
+                 "data.mean or data.std with tokens"}};
+          },
+      .open = open_texts,
+      .open_input = open_input_text};
 }
 
 }  // namespace lockstep

@@ -9,6 +9,8 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/format.h"
+#include "lockstep/data/kind.h"
 #include "position_table.h"
 #include "time_axis.h"
 
@@ -245,6 +247,12 @@ std::unique_ptr<RecordSource> windows_of(const std::shared_ptr<const PositionTab
   return source;
 }
 
+void refuse_other_formats(const DataOptions& data) {
+  error_if(data.format != "csv",
+           "data.time = {} reads a column of a table (csv), and the data have the format '{}'",
+           in_quotes(data.table.windows.time), data.format);
+}
+
 void refuse_part_of_windows(const ValidationPart& part, const WindowOptions& windows) {
   if (part.by == ValidationPart::By::kTime ||
       (part.by == ValidationPart::By::kGroup && std::ranges::count(windows.series, part.column) > 0))
@@ -279,11 +287,22 @@ void refuse_other_labels(const RecordSource& table) {
   }
 }
 
-// *Collective.*
-std::shared_ptr<const PositionTable> make_positions(std::unique_ptr<RecordSource> table,
-                                                    const DataOptions& data, PeerGroup& peers) {
+// *Collective.* Opens a table; null if there is none. `divide`: which records are held back.
+std::shared_ptr<const PositionTable> open_positions(OpenRequest request, const DataParts& parts = {},
+                                                    const DivideTable& divide = {}) {
+  const DataOptions& data = request.options;
+  PeerGroup& peers = request.peers;
+  const FormatEntry* format = nullptr;
+  peers.agree(
+      [&] { format = request.input ? &format_of_input(*request.input, data) : &choose_format(data); });
+  ColumnTexts texts(dividing_columns(parts, data.table));
+  const TableQuestions questions{.texts = texts, .divide = divide};
+  request.questions = &questions;
+  std::unique_ptr<RecordSource> table = format->open(request);
+  if (!table) return nullptr;
   peers.agree([&] { refuse_other_labels(*table); });
-  TimeAxis axis = read_time_axis(*table, data, peers);
+  TimeAxis axis = read_time_axis(*table, data.table.windows, texts, peers);
+  texts.forget();
   return std::make_shared<const PositionTable>(std::move(table), std::move(axis), data.table.windows, peers);
 }
 
@@ -306,26 +325,30 @@ void refuse_new_series(const PositionTable& positions, const TableOptions& optio
   }
 }
 
-}  // namespace
-
-DataSets open_windows(const DataOptions& data, const DataParts& parts, std::uint64_t seed,
-                      const std::set<Split>& wanted, const std::string& schema, const OpenTable& open,
-                      PeerGroup& peers) {
-  const WindowOptions& windows = data.table.windows;
+DataSets open_windows(const SetsRequest& request) {
+  PeerGroup& peers = request.peers;
+  const WindowOptions& windows = request.data.table.windows;
+  DataParts parts;
   peers.agree([&] {
-    check_window_columns(windows, data.table);
+    parts = parts_beside_files(request.data);
+    refuse_other_formats(request.data);
+    check_window_columns(windows, request.data.table);
     for (const auto& part : {parts.validation, parts.test}) {
       if (part) refuse_part_of_windows(*part, windows);
     }
   });
+  const DataOptions data = data_of_files(request.data, parts);
   DataSets sets;
-  std::string learnt = schema;
-  if (wanted.contains(Split::kTrain)) {
-    HoldOut held;
+  std::string learnt = request.schema;
+  if (request.wanted.contains(Split::kTrain)) {
+    HoldOut& held = sets.held;
+    DivideTable divide;
     if (parts.any())
-      held = hold_out(
-          parts, data, seed, [&] { return open(Split::kTrain, schema, {}); }, peers);
-    const auto positions = make_positions(open(Split::kTrain, schema, held), data, peers);
+      divide = [&](const TableRecords& records) {
+        return held = hold_out(parts, request.seed, records, peers);
+      };
+    const auto positions =
+        open_positions({data, Split::kTrain, request.seed, peers, request.schema}, parts, divide);
     learnt = positions->table().schema();
     sets.train = windows_of(positions, Split::kTrain, &held, true, peers);
     if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, &held, false, peers);
@@ -333,24 +356,27 @@ DataSets open_windows(const DataOptions& data, const DataParts& parts, std::uint
   }
   for (auto& [split, set] :
        {std::pair(Split::kValidation, &sets.validation), std::pair(Split::kTest, &sets.test)}) {
-    if (*set || !wanted.contains(split)) continue;
-    std::unique_ptr<RecordSource> table = open(split, learnt, {});
-    if (!table) continue;
-    const auto positions = make_positions(std::move(table), data, peers);
+    if (*set || !request.wanted.contains(split)) continue;
+    const auto positions = open_positions({data, split, request.seed, peers, learnt});
+    if (!positions) continue;
     peers.agree([&] { refuse_new_series(*positions, data.table); });
     *set = windows_of(positions, split, nullptr, true, peers);
   }
   return sets;
 }
 
-std::unique_ptr<RecordSource> open_last_windows(const DataOptions& data, const std::string& schema,
-                                                const OpenTable& open, PeerGroup& peers) {
-  const auto positions = make_positions(open(Split::kTrain, schema, {}), data, peers);
+// The last window of each series of a table, whose horizon lies behind the last known labels; without
+// targets. Errors: DataError also if a column that is known ahead is not known so far.
+std::unique_ptr<RecordSource> open_last_windows(const InputRequest& request) {
+  PeerGroup& peers = request.peers;
+  const DataOptions data = data_of_files(request.data);
+  const WindowOptions& windows = data.table.windows;
+  const auto positions = open_positions(
+      {.options = data, .peers = peers, .schema = request.schema, .input = request.input, .labels = true});
   std::unique_ptr<RecordSource> source;
   peers.agree([&] {
     refuse_new_series(*positions, data.table);
     const TimeAxis& axis = positions->axis();
-    const TableWindows& windows = positions->windows();
     std::vector<Index> origins;
     for (Index series = 0; series < axis.series_count(); ++series) {
       const Range range = axis.positions_of(series);
@@ -383,6 +409,27 @@ std::unique_ptr<RecordSource> open_last_windows(const DataOptions& data, const s
                                                positions->table().notes(), positions->table().doubts());
   });
   return source;
+}
+
+}  // namespace
+
+DataKind windows_kind() {
+  return {.name = "windows of time",
+          .is_of = [](const DataOptions& data) { return data.table.windows.any(); },
+          .forecasts = true,
+          .no_folds =
+              "cv knows no windows of time (data.window): give data.validation = \"time(COLUMN, 0.2)\" "
+              "and data.test_part, and train once",
+          .refusals =
+              [](const DataOptions& data) {
+                const WindowOptions& windows = data.table.windows;
+                return std::vector<KindRefusal>{
+                    {windows.time.empty() || windows.horizon == 0,
+                     "data.window without data.time or data.horizon"},
+                    {data.memory == MemoryMode::kStream, "data.window with data.memory stream"}};
+              },
+          .open = open_windows,
+          .open_input = open_last_windows};
 }
 
 }  // namespace lockstep

@@ -82,7 +82,7 @@ struct EncodedText {
 };
 
 /// *Collective.* `text`: what `key` says; `vocabulary`: null: it is learnt from the training part. Errors as
-/// open_texts() has them.
+/// open_sets() has them.
 EncodedText encode_text(const DataOptions& data, const std::string& text, const std::string& key,
                         const DataParts& parts, std::shared_ptr<const Vocabulary> vocabulary,
                         PeerGroup& peers);

@@ -12,18 +12,19 @@
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/data/validation_split.h"
 
 namespace lockstep {
+
+struct TableQuestions;
 
 /// The request to open a data set that the options name, or a file of records to predict from.
 struct OpenRequest {
   const DataOptions& options;
   Split split = Split::kTrain;
   std::uint64_t seed = 1;
-  PeerGroup& peers;         ///< ranks that open it too
-  std::string schema = {};  ///< schema of the training data; "" to learn it from this data
-  HoldOut held = {};        ///< records of the training data that nothing is learnt from
+  PeerGroup& peers;                           ///< ranks that open it too
+  std::string schema = {};                    ///< schema of the training data; "" to learn it from this data
+  const TableQuestions* questions = nullptr;  ///< what else is asked of a table
   /// The file to predict from (--input), without its labels.
   std::optional<std::string> input = {};
   bool labels = false;       ///< but with those of a table: the past that a forecast is made from

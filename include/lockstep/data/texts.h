@@ -16,16 +16,6 @@
 
 namespace lockstep {
 
-/// *Collective.* The sets that are `wanted`: parts of the training text, the last of its tokens, and what
-/// other files hold. `schema`: the vocabulary; "": it is learnt from the training part. Errors, the same on
-/// all ranks: ConfigError, DataError.
-DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::set<Split>& wanted,
-                    const std::string& schema, PeerGroup& peers);
-
-/// *Collective.* The windows of a text to predict from, without targets. Errors as above.
-std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std::string& input,
-                                              const std::string& schema, PeerGroup& peers);
-
 struct TextSummary {
   Index tokens = 0;
   Index characters = 0;
@@ -38,7 +28,7 @@ struct TextSummary {
 
 /// Reads the text of data.train, whose last tokens, `share` of all, are held back. An order-k model counts
 /// what follows k tokens, and falls back on k - 1 as Witten and Bell (1991) do; order 0 falls back on equal
-/// probabilities. Errors: as above; DataError for a text of less than `fewest` tokens, by default those of
+/// probabilities. Errors: ConfigError; DataError for a text of less than `fewest` tokens, by default those of
 /// the shortest window, the token after it and one that is held back.
 TextSummary summarise_text(const DataOptions& data, double share, Index fewest = 10);
 

@@ -25,10 +25,6 @@
 
 namespace lockstep {
 
-/// Opens the table of a set; "" as its schema: it is learnt, from the records that are not held back.
-using OpenTable =
-    std::function<std::unique_ptr<RecordSource>(Split, const std::string& schema, const HoldOut& held)>;
-
 /// A forecast that needs no model, measured on a set.
 struct NaiveForecast {
   std::string name;  ///< "the last value", "the value 24 positions before"
@@ -51,17 +47,6 @@ class WindowSource : public RecordSource {
   /// past.
   virtual std::string time_of(Index id, Index step) const = 0;
 };
-
-/// *Collective.* The sets that are `wanted`: the parts of the training table, and what other files hold.
-/// Errors, the same on all ranks: ConfigError, DataError.
-DataSets open_windows(const DataOptions& data, const DataParts& parts, std::uint64_t seed,
-                      const std::set<Split>& wanted, const std::string& schema, const OpenTable& open,
-                      PeerGroup& peers);
-
-/// *Collective.* The last window of each series of a table, whose horizon lies behind the last known labels;
-/// without targets. Errors as above, also if a column that is known ahead is not known so far.
-std::unique_ptr<RecordSource> open_last_windows(const DataOptions& data, const std::string& schema,
-                                                const OpenTable& open, PeerGroup& peers);
 
 /// A number of positions after which labels come again.
 struct Season {
@@ -86,7 +71,9 @@ struct SeriesSummary {
   std::vector<Season> seasons;
 };
 
-/// Reads the series that data.time and data.series name, and the labels. Errors: as read_time_axis.
-SeriesSummary summarise_series(const RecordSource& table, const DataOptions& data);
+/// Of the series that data.time and data.series name, whose texts are given, and the labels, which are read.
+/// Errors: as read_time_axis.
+SeriesSummary summarise_series(const RecordSource& table, const WindowOptions& windows,
+                               const ColumnTexts& texts);
 
 }  // namespace lockstep

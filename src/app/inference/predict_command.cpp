@@ -17,10 +17,10 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/kind.h"
 #include "lockstep/data/table/schema/kept_columns.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/values/schema.h"
-#include "lockstep/data/texts.h"
 #include "lockstep/data/time_windows.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/evaluation/prediction.h"
@@ -41,40 +41,6 @@ void refuse_two(const PredictionView& request) {
 
 const PredictionFileEntry& prediction_file_of(const CommandLine& line) {
   return choose_prediction_file(line.text("output"), line.text("format"));
-}
-
-// *Collective.* The records or, of windows of time, the last one of each series.
-std::unique_ptr<RecordSource> open_input(const CommandLine& line, const Config& config,
-                                         const std::string& schema, PeerGroup& peers) {
-  const DataOptions& data = config.data;
-  const FormatEntry* format = nullptr;
-  const std::string input = line.text("input");
-  peers.agree([&] { format = &format_of_input(input, data); });
-  if (data.reads_tokens()) {
-    peers.agree([&] {
-      error_if(is_standard_input(input),
-               "--input -: a text is read from a file: give its path (trainer generate takes a prompt from "
-               "standard input)");
-    });
-    DataOptions opened = data;
-    opened.text.cache = token_directory(config);
-    return open_input_text(opened, input, schema, peers);
-  }
-  if (!data.has_time_windows()) {
-    return format->open({.options = data,
-                         .peers = peers,
-                         .schema = schema,
-                         .input = input,
-                         .lengths = line.value("lengths").value_or("")});
-  }
-  const DataOptions opened = data_of_files(data);
-  return open_last_windows(
-      opened, schema,
-      [&](Split, const std::string& known, const HoldOut&) {
-        return format->open(
-            {.options = opened, .peers = peers, .schema = known, .input = input, .labels = true});
-      },
-      peers);
 }
 
 // The series and the time of each step of a forecast.
@@ -164,7 +130,7 @@ void check_files(const CommandLine& line, const PredictRequest& request, const D
   check_outputs(line, files_read(line));
   error_if(line.has("lengths") && std::ranges::count(input.options, "data.train_lengths") == 0,
            "--lengths: records of the format {} have none", input.name);
-  error_if(request.keep && data.has_time_windows(),
+  error_if(request.keep && kind_of(data).forecasts,
            "--keep: the rows of a forecast lie behind those of the input; series and time stand beside them");
   if (request.keep) parse_column_names("--keep", *request.keep);
   error_if(request.keep && input.name != "csv",
@@ -243,9 +209,7 @@ class PredictionOutput {
         levels_(inference.trained.loss->form().outputs_per_target()) {
     const PredictionFileEntry& entry = prediction_file_of(line);
     if (const auto& keep = inference.request.keep) {
-      kept_ = std::make_unique<KeptColumns>(source.files(), config.data.table,
-                                            parse_column_names("--keep", *keep),
-                                            inference.table ? &*inference.table : nullptr);
+      kept_ = std::make_unique<KeptColumns>(*source.table(), parse_column_names("--keep", *keep));
     }
     if (inference.forecasts() && entry.has_texts)
       kept_ = std::make_unique<ForecastColumns>(*source.as_windows(), config.data.table.windows);
@@ -354,7 +318,13 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   RankPeerGroup peers(comm);
   const std::string schema = read_together(comm, run.directory.schema());
   if (is_standard_input(line.text("input"))) spool_standard_input(comm);
-  const std::unique_ptr<RecordSource> source = open_input(line, config, schema, peers);
+  DataOptions data = config.data;
+  data.text.cache = token_directory(config);
+  const std::unique_ptr<RecordSource> source = open_input({.data = data,
+                                                           .input = line.text("input"),
+                                                           .schema = schema,
+                                                           .lengths = line.value("lengths").value_or(""),
+                                                           .peers = peers});
   agree(comm, [&] {
     if (source->vocabulary()) return;
     inference.table = read_table_schema(schema);

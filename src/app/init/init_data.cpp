@@ -110,7 +110,7 @@ bool is_of(const Finding& finding, std::initializer_list<FindingKind> kinds) {
 
 // Among many numbers a few texts make bad records, and no classes.
 void take_bad_label(InitData& data) {
-  const TableInspection& table = *data.table;
+  TableInspection& table = *data.table;
   const auto label = std::ranges::find_if(table.columns, &TableColumn::label) - table.columns.begin();
   const TableColumn& column = at(table.columns, label);
   const ColumnSummary& summary = at(table.scan.columns, label);

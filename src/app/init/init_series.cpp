@@ -38,7 +38,11 @@ std::optional<SeriesSummary> summarise_series_of(const TableInspection& table, c
   data.table.on_bad_record = OnBadRecord::kSkip;
   data.table.max_bad_share = 1;
   const DataOptions opened = data_of_files(data);
-  return summarise_series(*choose_format(opened).open({opened, Split::kTrain, 1, alone()}), opened);
+  ColumnTexts texts(dividing_columns({}, opened.table));
+  const TableQuestions questions{.texts = texts};
+  const std::unique_ptr<RecordSource> source = choose_format(opened).open(
+      {.options = opened, .split = Split::kTrain, .peers = alone(), .questions = &questions});
+  return summarise_series(*source, opened.table.windows, texts);
 }
 
 ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& options) {

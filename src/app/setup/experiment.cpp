@@ -12,9 +12,8 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/kind.h"
 #include "lockstep/data/streamed_records.h"
-#include "lockstep/data/texts.h"
-#include "lockstep/data/time_windows.h"
 #include "lockstep/data/validation_split.h"
 #include "lockstep/data/vocabulary.h"
 #include "lockstep/distributed/update.h"
@@ -42,53 +41,17 @@ void check_record_features(const Experiment& experiment, const RecordSource& sou
   throw ConfigError("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected);
 }
 
-void take(Experiment& experiment, DataSets sets) {
-  experiment.train = std::move(sets.train);
-  experiment.validation = std::move(sets.validation);
-  experiment.test = std::move(sets.test);
-}
-
 // *Collective.* Opens `wanted`, and what it takes to know them.
 void open_data(Experiment& experiment, const std::set<Split>& wanted, const std::string& schema,
                PeerGroup& peers) {
-  const DataOptions& options = experiment.config.data;
-  const FormatEntry* format = nullptr;
-  DataParts parts;
-  peers.agree([&] {
-    format = &choose_format(options);
-    parts = parts_beside_files(options);
-  });
-  DataOptions opened = data_of_files(options, parts);
-  if (options.reads_tokens()) {
-    opened.text.cache = token_directory(experiment.config);
-    return take(experiment, open_texts(opened, parts, wanted, schema, peers));
-  }
-  if (options.has_time_windows()) {
-    const OpenTable open_table = [&](Split split, const std::string& known, const HoldOut& held) {
-      return format->open({opened, split, experiment.seed(), peers, known, held});
-    };
-    return take(experiment,
-                open_windows(opened, parts, experiment.seed(), wanted, schema, open_table, peers));
-  }
-  const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
-    if (!wanted.contains(split)) return nullptr;
-    return format->open({opened, split, experiment.seed(), peers, known, experiment.held});
-  };
-  if (parts.any() && wanted.contains(Split::kTrain)) {
-    const auto open_whole = [&] { return open(Split::kTrain, schema); };
-    experiment.held = hold_out(parts, opened, experiment.seed(), open_whole, peers);
-  }
-  experiment.train = open(Split::kTrain, schema);
-  const std::string learnt = experiment.train ? experiment.train->schema() : schema;
-  experiment.validation = open(Split::kValidation, learnt);
-  experiment.test = open(Split::kTest, learnt);
-  if (!experiment.held.any()) return;
-  peers.agree([&] {
-    DataSets sets = split_validation(std::move(experiment.train), experiment.held);
-    experiment.train = std::move(sets.train);
-    if (sets.validation) experiment.validation = std::move(sets.validation);
-    if (sets.test) experiment.test = std::move(sets.test);
-  });
+  DataOptions data = experiment.config.data;
+  data.text.cache = token_directory(experiment.config);
+  DataSets sets = open_sets(
+      {.data = data, .wanted = wanted, .seed = experiment.seed(), .schema = schema, .peers = peers});
+  experiment.train = std::move(sets.train);
+  experiment.validation = std::move(sets.validation);
+  experiment.test = std::move(sets.test);
+  experiment.held = std::move(sets.held);
 }
 
 // Refuses what the config says of class weights if it cannot be done.
@@ -177,7 +140,8 @@ void check_positions(const Experiment& experiment) {
 }
 
 void check_fit(Experiment& experiment) {
-  refuse_if(experiment.config.data.has_time_windows() && experiment.loss->targets() != TargetKind::kValue,
+  const DataKind& kind = kind_of(experiment.config.data);
+  refuse_if(kind.forecasts && experiment.loss->targets() != TargetKind::kValue,
             "data.window with a loss that does not learn numbers");
   refuse_if(experiment.config.model.window_scaling.kind != WindowScaling::Kind::kNone &&
                 experiment.loss->form().link != Link::kIdentity,
@@ -186,7 +150,7 @@ void check_fit(Experiment& experiment) {
     check_record_features(experiment, *source);
     refuse_misfit(experiment.fit(*source));
   }
-  if (experiment.config.data.reads_tokens()) check_embedding(experiment);
+  if (kind.has_tokens) check_embedding(experiment);
   check_positions(experiment);
   state_class_weights(experiment);
   refuse_threshold(experiment.config, experiment.loss->form(), experiment.outputs());

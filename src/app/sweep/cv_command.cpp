@@ -19,6 +19,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/kind.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/schema.h"
@@ -184,13 +185,8 @@ class CrossValidation {
  public:
   CrossValidation(Communicator& world, const CommandLine& line)
       : world_(world), state_(world, line, "fold", [](const Config& config, const SweepRequest& request) {
-          error_if(
-              choose_format(config.data).name == "text" || config.data.reads_tokens(),
-              "cv knows no texts: give data.validation = \"share(0.1)\", the last tokens, and train once");
-          error_if(
-              config.data.has_time_windows(),
-              "cv knows no windows of time (data.window): give data.validation = \"time(COLUMN, 0.2)\" and "
-              "data.test_part, and train once");
+          const DataKind& kind = kind_of(config.data);
+          error_if(!kind.no_folds.empty(), "{}", kind.no_folds);
           refuse_other_folds(config.data, request.folds);
           refuse_classes_of_numbers(config, request.folds);
           error_if(request.refit && follows_evaluations(config.schedule),

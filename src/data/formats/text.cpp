@@ -1,13 +1,18 @@
 // Texts, raw or packed with gzip, as windows of tokens.
 #include "lockstep/data/format.h"
-#include "lockstep/data/texts.h"
+#include "lockstep/data/kind.h"
 
 namespace lockstep {
 namespace {
 
 std::unique_ptr<RecordSource> open_text(const OpenRequest& request) {
-  if (request.input) return open_input_text(request.options, *request.input, request.schema, request.peers);
-  DataSets sets = open_texts(request.options, {}, {request.split}, request.schema, request.peers);
+  DataOptions data = request.options;
+  data.format = "text";
+  if (request.input)
+    return open_input(
+        {.data = data, .input = *request.input, .schema = request.schema, .peers = request.peers});
+  DataSets sets =
+      open_sets({.data = data, .wanted = {request.split}, .schema = request.schema, .peers = request.peers});
   return std::move(*of_split(request.split, &sets.train, &sets.validation, &sets.test));
 }
 
