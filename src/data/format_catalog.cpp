@@ -4,47 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
+#include "lockstep/data/foreign.h"
 #include "lockstep/data/format.h"
 
 namespace lockstep {
 namespace {
-
-// Files that other programs write and that no format reads, with the way to convert them.
-struct ForeignFile {
-  std::string name;
-  std::vector<std::string> ends;  // endings of paths
-  std::string start;              // first bytes of the content; "" where nothing tells it apart
-  std::string convert;            // a command, in which {0} is the path, or what else to do
-};
-
-// "d0 cf 11 e0".
-std::string bytes_of(const std::string& hexadecimal) {
-  std::istringstream in(hexadecimal);
-  std::string bytes;
-  for (int byte = 0; in >> std::hex >> byte;) bytes += static_cast<char>(byte);
-  return bytes;
-}
-
-const std::vector<ForeignFile>& foreign_files() {
-  static const std::vector<ForeignFile> kFiles = [] {
-    std::vector<ForeignFile> files;
-    for (const TextEntry& entry : embedded_entries("texts/foreign-files.txt")) {
-      files.push_back({.name = entry.name,
-                       .ends = entry.get_words("ends"),
-                       .start = entry.get("start") + bytes_of(entry.get("bytes")),
-                       .convert = entry.get("convert")});
-    }
-    return files;
-  }();
-  return kFiles;
-}
 
 const FormatEntry* find_by_extension(const std::string& name) {
   const std::string path = split_array_path(name).file;
@@ -118,21 +87,6 @@ std::span<const FormatEntry> format_catalog() {
       csv_format(),  text_format(),    libsvm_format(),   idx_format(), numpy_format(),
       hdf5_format(), cifar10_format(), cifar100_format(), raw_format(), synthetic_format()};
   return catalog;
-}
-
-bool has_known_start(const std::string& path) {
-  return std::ranges::any_of(foreign_files(), [&](const ForeignFile& file) {
-    return ends_as(path, file.ends) && !file.start.empty();
-  });
-}
-
-std::string describe_foreign(const std::string& path, std::string_view start) {
-  const auto fits = [&](const ForeignFile& file) {
-    return start.empty() ? ends_as(path, file.ends) : !file.start.empty() && start.starts_with(file.start);
-  };
-  const auto found = std::ranges::find_if(foreign_files(), fits);
-  if (found == foreign_files().end()) return "";
-  return fmt::format("{}: {}", found->name, fmt::format(fmt::runtime(found->convert), path));
 }
 
 const FormatEntry& choose_format(const DataOptions& options) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dense_source.h"
+#include "element.h"
 #include "lockstep/base/types.h"
 #include "lockstep/data/byte_stream.h"
 
