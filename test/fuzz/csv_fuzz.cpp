@@ -9,7 +9,7 @@
 
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/inspect/inspect.h"
+#include "lockstep/data/inspect/inspect.h"
 #include "read_table.h"
 #include "scratch_file.h"
 #include "support/text_lines.h"

@@ -1,6 +1,6 @@
 #include "support/data_door.h"
 
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "support/loaded.h"
 
 namespace lockstep::test {

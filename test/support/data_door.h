@@ -2,7 +2,7 @@
 // Whoever gives data another face changes it here.
 #pragma once
 
-#include "lockstep/data/kind.h"
+#include "lockstep/data/kinds/kind.h"
 #include "support/common.h"
 
 namespace lockstep::test {

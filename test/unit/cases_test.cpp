@@ -8,7 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/case_files.h"
 #include "support/data_door.h"

@@ -5,7 +5,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/foreign.h"
+#include "lockstep/data/inputs/foreign.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/text_files.h"
 #include "lockstep/data/table/values/number.h"

@@ -1,12 +1,12 @@
 // Texts whose size or order counts, and arrays of tokens; others: cases/texts.case.
-#include "lockstep/data/texts.h"
+#include "lockstep/data/text/texts.h"
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/kind.h"
-#include "lockstep/data/sampler.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/kinds/kind.h"
+#include "lockstep/data/loading/sampler.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/numpy_files.h"

@@ -2,8 +2,8 @@
 #include "lockstep/train/evaluation/window_figures.h"
 
 #include "lockstep/base/file.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/kind.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/kinds/kind.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 

@@ -14,7 +14,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "lockstep/nn/next_position.h"
 #include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/run_record.h"

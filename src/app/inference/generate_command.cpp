@@ -26,7 +26,7 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "lockstep/train/evaluation/next_token.h"
 
 namespace lockstep {

@@ -16,9 +16,9 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/byte_stream.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/inputs/byte_stream.h"
+#include "lockstep/data/loading/load_records.h"
 #include "lockstep/math/shape.h"
 
 namespace lockstep {

@@ -8,8 +8,8 @@
 #include "init.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/validation_split.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/parts/validation_split.h"
 
 namespace lockstep {
 DataOptions options_of_series(const DataOptions& options, const CommandLine& line) {

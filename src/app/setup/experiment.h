@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lockstep/config/config.h"
-#include "lockstep/data/augmenter.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/loading/augmenter.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -72,7 +72,7 @@ struct Experiment {
   TargetRule target_rule() const;
   /// See label_scales(); those of the data that the model is trained on.
   std::vector<LabelScale> scales() const;
-  /// Of each token; none where the data are no texts.
+  /// The characters of each token; none where the data are no texts.
   std::vector<double> characters() const;
   /// The measure of train.early_stopping_metric. Errors: ConfigError if it is none of this model.
   Measure deciding_measure() const;

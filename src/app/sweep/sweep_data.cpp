@@ -6,7 +6,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/fingerprint.h"
+#include "lockstep/data/loading/fingerprint.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "sweep_description.h"
 

@@ -11,7 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/loading/load_records.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"

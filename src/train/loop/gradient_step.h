@@ -19,7 +19,7 @@
 #include "bucket_sender.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/loader.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"

@@ -13,7 +13,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/options.h"
 #include "lockstep/comm/progress_thread.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/loader.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"

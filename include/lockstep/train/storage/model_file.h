@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/model.h"
 

@@ -150,7 +150,8 @@ void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextCh
   }
 }
 
-// What a rank finds in its share of the text. `check`: called with each record; BadRecord makes it a bad one.
+// The findings of a rank in its share of the text. `check`: called with each record; BadRecord makes it a bad
+// one.
 class SparsePass final : public TextPass {
  public:
   SparsePass(const TextFiles& text, const BadRecords& bad, const std::function<void(const SparseRow&)>& check)
@@ -269,6 +270,11 @@ SparseSchema parse_sparse_schema(const std::string& text) {
   } catch (const std::exception& error) {
     throw DataError("the schema of the model is not that of libsvm files: {}", error.what());
   }
+}
+
+std::optional<SparseSchema> read_sparse_schema(const std::string& text) {
+  if (text.empty() || parse_json<Json>(text).value("format", "") != "libsvm") return std::nullopt;
+  return parse_sparse_schema(text);
 }
 
 Index SparsePacking::record_bytes() const {

@@ -12,7 +12,7 @@
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/schema.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/table/schema/encoder.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/text/table_text.h"

@@ -128,7 +128,7 @@ std::vector<std::string> distinct_names(std::span<const std::string> wanted) {
 
 namespace {
 
-// What one rank finds out by looking at the files.
+// All that one rank finds out by looking at the files.
 TableText look_at_table(std::span<const std::string> paths, const TableOptions& options,
                         const TableSchema* known) {
   TableText table{.text = {.dialect = {.quotes = options.quotes}}};

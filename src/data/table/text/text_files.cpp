@@ -15,7 +15,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/foreign.h"
+#include "lockstep/data/inputs/foreign.h"
 #include "lockstep/data/table/values/message.h"
 
 namespace lockstep {

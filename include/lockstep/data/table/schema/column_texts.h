@@ -71,7 +71,7 @@ struct TableRecords {
 /// Errors, the same on all ranks: ConfigError.
 using DivideTable = std::function<HoldOut(const TableRecords&)>;
 
-/// What else is asked of a table that is opened.
+/// The other questions to a table that is opened.
 struct TableQuestions {
   ColumnTexts& texts;
   DivideTable divide = {};  ///< empty: it is learnt from all records

@@ -99,7 +99,7 @@ struct ScanRequest {
 
 struct Scan : RecordCounts {
   std::vector<ColumnSummary> columns;
-  /// Of each of ScanRequest::texts that of each record; of a bad one "".
+  /// For each of ScanRequest::texts the text of each record; "" of a bad one.
   std::vector<std::vector<std::string>> texts;
 };
 

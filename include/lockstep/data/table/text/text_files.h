@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/text/row.h"
 
@@ -36,7 +36,7 @@ struct TextFile {
   bool old_line_ends = false;  ///< a carriage return alone ends a line, as on old Macs: it is read as '\n'
   Index begin = 0;  ///< the byte at which the table begins, behind a byte order mark and skipped lines
   Index skipped_lines = 0;  ///< lines before `begin`
-  /// What was read of it when it was looked at, for the first pass; null: nothing is left of that.
+  /// The bytes that were read when it was looked at, for the first pass; null: nothing is left of them.
   std::shared_ptr<TextWindow> window = nullptr;
 
   template <class Message>
@@ -106,7 +106,7 @@ class TextWindow {
         old_line_ends_(file.old_line_ends),
         stream_(file.path, Packing::kDetect, file.encoding) {}
 
-  /// What was found out about the file by what it holds.
+  /// Takes facts about the file, which were found in what it holds.
   void know(Index begin, bool old_line_ends);
   /// Makes it hold [begin, end), or less at the end of the file; a piece that begins in or right behind the
   /// one at hand is read on. Errors: DataError.
@@ -136,7 +136,7 @@ class TextWindow {
   std::string buffer_;
 };
 
-/// What lies in a range of the bytes of a file.
+/// A range of the bytes of a file, and the lines in it.
 struct TextPart {
   std::size_t file;
   Range bytes;  ///< less of them where the file ends
