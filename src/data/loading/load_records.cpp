@@ -269,8 +269,12 @@ LoadedRecords::LoadedRecords(const RecordSource& source, IdSet ids, std::unique_
       part_(part),
       record_bytes_(bytes_of_part(part, source.info().record_bytes, source.info().label_columns())),
       shared_(std::move(shared)),
-      own_(shared_ ? 0 : ids_.size() * record_bytes_),
-      packed_(shared_ ? shared_->bytes() : own_.span()) {}
+      own_(shared_ ? 0 : divide_up(ids_.size() * record_bytes_, Index{sizeof(Scalar)})),
+      packed_(shared_ ? shared_->bytes()
+                      : std::as_writable_bytes(own_.span())
+                            .first(static_cast<std::size_t>(ids_.size() * record_bytes_))) {
+  own_.ask_for_huge_pages();
+}
 
 void LoadedRecords::publish() {
   if (shared_) shared_->publish();

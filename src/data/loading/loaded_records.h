@@ -73,8 +73,8 @@ class LoadedRecords final : public Records {
   RecordPart part_;
   Index record_bytes_;  // of the part
   std::unique_ptr<NodeMemory> shared_;
-  AlignedBuffer<std::byte> own_;
-  std::span<std::byte> packed_;  // one of these
+  PageMemory own_;               // grows as records come
+  std::span<std::byte> packed_;  // in one of these
 };
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/loading/load_records.h"
@@ -39,7 +40,10 @@ class PassedBy {
   }
   void keep(Split split, Index chunk, const std::vector<std::byte>& packed) {
     const std::lock_guard lock(mutex_);
-    if (sets_[split].wanted) sets_[split].chunks[chunk] = packed;
+    if (!sets_[split].wanted) return;
+    const Index scalars = divide_up(std::ssize(packed), Index{sizeof(Scalar)});
+    const auto [kept, is_new] = sets_[split].chunks.emplace(chunk, PageMemory(scalars));
+    std::ranges::copy(packed, std::as_writable_bytes(kept->second.span()).begin());
   }
   // Some record that was read so far lacks a target.
   void note_missing() { missing_ = true; }
@@ -49,7 +53,7 @@ class PassedBy {
     auto& chunks = sets_[split].chunks;
     const auto found = chunks.find(chunk);
     if (found == chunks.end()) return false;
-    std::ranges::copy(found->second, packed.begin());
+    std::ranges::copy(std::as_bytes(found->second.span()).first(packed.size()), packed.begin());
     chunks.erase(found);
     if (missing_ && rule.any_missing != nullptr) *rule.any_missing = true;
     return true;
@@ -58,7 +62,8 @@ class PassedBy {
  private:
   struct Set {
     bool wanted = false;
-    std::map<Index, std::vector<std::byte>> chunks = {};  // by their number among those of the whole
+    std::map<Index, PageMemory> chunks =
+        {};  // by their number among those of the whole; given back one by one
   };
   std::mutex mutex_;
   std::map<Split, Set> sets_;
