@@ -33,7 +33,7 @@ void refuse_part_of_text(const std::optional<ValidationPart>& part) {
   throw ConfigError("{}: of a text its last tokens are held back: share(0.1), or other files", part->setting);
 }
 
-TokenInput open_input(const DataOptions& data, const EncodedText& text) {
+TokenInput open_token_input(const DataOptions& data, const EncodedText& text) {
   TokenInput input{
       .rule = parse_token_rule(data.text.tokens, data.text.unknown), .files = text.paths, .name = text.name};
   if (input.rule.kind != TokenKind::kIds) return input;
@@ -90,7 +90,7 @@ EncodedText encode_text(const DataOptions& data, const std::string& text, const 
     if (encoded.vocabulary) check_rule(data, *encoded.vocabulary);
     encoded.paths = list_files(text, choose_format(data).extensions, key);
     if (peers.rank() > 0) return;
-    const TokenInput input = open_input(data, encoded);
+    const TokenInput input = open_token_input(data, encoded);
     if (!encoded.vocabulary) {
       encoded.train.end = std::numeric_limits<Index>::max();
       if (parts.any()) divide(count_tokens(input), parts, encoded);

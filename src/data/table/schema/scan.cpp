@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
@@ -79,7 +80,7 @@ class TableShare final : public TextPass {
     MessageWriter message;
     message(counts_, numbers_);
     for (ColumnSummary& column : columns_) pass(message, column);
-    message.put_bytes(texts_.bytes());
+    message.put_bytes(std::exchange(texts_, {}).bytes());
     return message.bytes();
   }
 
@@ -102,6 +103,8 @@ class TableShare final : public TextPass {
       column.notations.merge(theirs.notations);
       column.quantiles.merge(theirs.quantiles);
     }
+    for (std::vector<std::string>& texts : scan.texts)
+      texts.reserve(texts.size() + static_cast<std::size_t>(counts.good + counts.bad));
     while (!message.done()) {
       for (std::vector<std::string>& texts : scan.texts) texts.push_back(message.take_text());
     }
