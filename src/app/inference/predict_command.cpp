@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/setup/outputs.h"
@@ -22,7 +23,6 @@
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/data/texts.h"
 #include "lockstep/data/time_windows.h"
-#include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -161,7 +161,6 @@ void check_input(const CommandLine& line, const Shape& found, const Shape& wante
 void check_files(const CommandLine& line, const PredictRequest& request, const DataOptions& data) {
   const PredictionFileEntry& output = prediction_file_of(line);
   const FormatEntry& input = format_of_input(line.text("input"), data);
-  check_outputs(line, files_read(line));
   error_if(line.has("lengths") && std::ranges::count(input.options, "data.train_lengths") == 0,
            "--lengths: records of the format {} have none", input.name);
   error_if(request.keep && data.has_time_windows(),
@@ -180,21 +179,19 @@ void check_files(const CommandLine& line, const PredictRequest& request, const D
 
 // All that a prediction needs but the other ranks.
 struct Inference {
-  std::optional<StageGrid> grid = {};  ///< stages of the ranks
-  PredictRequest request;
-  TrainedModel trained;
-  std::unique_ptr<Normaliser> normaliser;
+  PredictRequest request = {};
+  std::optional<TrainedModel> trained = {};
   std::vector<LabelScale> label_scales = {};
   std::vector<TargetLabel> labels = {};
   std::optional<TableSchema> table = {};  ///< schema of the table that the model was trained on
 
   bool forecasts() const { return table && table->windows; }
   Index horizon() const { return forecasts() ? table->windows->horizon : 1; }
-  Index positions() const { return trained.loss->form().positions; }
+  Index positions() const { return trained->loss->form().positions; }
   // Rows of the file that a record has.
   Index rows_of_record() const { return std::max(horizon(), positions()); }
   // Outputs of the model, or of a position that has targets of its own.
-  Index outputs() const { return trained.loss->form().outputs_of_position(trained.model->output().size()); }
+  Index outputs() const { return trained->outputs(); }
   // A label has as many targets as its horizon has positions, and a row one of them.
   std::vector<TargetLabel> labels_of_rows() const {
     if (!forecasts()) return labels;
@@ -212,24 +209,18 @@ struct Inference {
 // Whether the model says yes or no, and the class is written.
 bool decides_class(const Inference& inference, Index outputs) {
   const PredictionView& view = inference.request.view;
-  return has_one_yes(inference.trained.loss->form(), outputs) && !view.threshold && !view.probabilities &&
+  return has_one_yes(inference.trained->loss->form(), outputs) && !view.threshold && !view.probabilities &&
          view.top == 0 && !view.outputs_only;
 }
 
 // `ranks`: all of them. Local.
-void prepare(Inference& inference, const CommandLine& line, const FinishedRun& run,
-             const Communicator& ranks) {
-  const auto& [directory, config] = run;
-  inference.grid = inference_grid(config, ranks.size(), ranks.rank());
-  inference.trained = load_trained_model(directory, config, *inference.grid, ranks.rank());
-  const Shape& input = inference.trained.model->input();
-  inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input);
+void prepare(Inference& inference, const CommandLine& line, FinishedRun run, const Communicator& ranks) {
+  inference.trained.emplace(std::move(run), ranks.size(), ranks.rank());
   const Index outputs = inference.outputs();
-  refuse_threshold(config, inference.trained.loss->form(), outputs);
   PredictionView& view = inference.request.view;
-  check_view(view, inference.trained.loss->form(), outputs);
+  check_view(view, inference.trained->loss->form(), outputs);
   view.outputs_only = !view.probabilities && !prediction_file_of(line).has_texts;
-  if (decides_class(inference, outputs)) view.threshold = threshold_of(directory, config, ranks.rank());
+  if (decides_class(inference, outputs)) view.threshold = inference.trained->threshold();
 }
 
 // The file of the predictions with all that writes it.
@@ -237,10 +228,10 @@ class PredictionOutput {
  public:
   PredictionOutput(const CommandLine& line, const Config& config, const Inference& inference,
                    const RecordSource& source)
-      : table_(inference.trained.loss->form(), inference.outputs() / inference.horizon(),
+      : table_(inference.trained->loss->form(), inference.outputs() / inference.horizon(),
                inference.labels_of_rows(), inference.request.view, inference.scales_of_rows()),
         horizon_(inference.horizon()),
-        levels_(inference.trained.loss->form().outputs_per_target()) {
+        levels_(inference.trained->loss->form().outputs_per_target()) {
     const PredictionFileEntry& entry = prediction_file_of(line);
     if (const auto& keep = inference.request.keep) {
       kept_ = std::make_unique<KeptColumns>(source.files(), config.data.table,
@@ -291,23 +282,13 @@ class PredictionOutput {
 // *Collective.* Gives the bad rows, on all ranks. Errors: AgreedError.
 BadRows write_predictions(Communicator& comm, const CommandLine& line, const Config& config,
                           const Inference& inference, const RecordSource& source) {
-  ThreadTeam team(static_cast<int>(config.train.threads));
-  std::optional<Pipeline> pipeline;
-  if (inference.trained.stage) pipeline.emplace(comm, *inference.grid);
-  Prediction prediction({.comm = comm,
-                         .model = inference.trained.run(),
-                         .form = inference.trained.loss->form(),
-                         .normaliser = *inference.normaliser,
-                         .team = team,
-                         .batch = config.eval.batch,
-                         .temperature = inference.trained.temperature,
-                         .pipeline = pipeline ? &*pipeline : nullptr},
-                        source);
+  ModelRunner runner(comm, *inference.trained);
+  Prediction prediction(runner.prediction(), source);
   std::optional<PredictionOutput> output;  // only rank 0 has one
   agree(comm, [&] {
     if (comm.rank() == 0) output.emplace(line, config, inference, source);
   });
-  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { output->append(rows); });
+  prediction.run(inference.trained->values(), [&](const ConstMatrix& rows) { output->append(rows); });
   agree(comm, [&] {
     if (output) output->lines().finish();
   });
@@ -345,14 +326,14 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   const Stopwatch watch;
   Inference inference;
   agree(comm, [&] { inference.request = read_predict_request(line); });
-  const FinishedRun run = open_finished_run(comm, line);
-  const Config& config = run.config;
+  FinishedRun run = open_finished_run(comm, line);
   agree(comm, [&] {
-    if (comm.rank() == 0) check_files(line, inference.request, config.data);
-    prepare(inference, line, run, comm);
+    if (comm.rank() == 0) check_files(line, inference.request, run.config.data);
+    prepare(inference, line, std::move(run), comm);
   });
+  const Config& config = inference.trained->config;
+  const std::string& schema = inference.trained->schema();
   RankPeerGroup peers(comm);
-  const std::string schema = read_together(comm, run.directory.schema());
   if (is_standard_input(line.text("input"))) spool_standard_input(comm);
   const std::unique_ptr<RecordSource> source = open_input(line, config, schema, peers);
   agree(comm, [&] {
@@ -362,7 +343,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
     inference.labels = read_target_labels(schema);
   });
   const DatasetInfo& input = source->info();
-  agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
+  agree(comm, [&] { check_input(line, input.features, inference.trained->model->input()); });
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
   log_notes(sources);

@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "app/commands.h"
-#include "app/setup/experiment.h"
 #include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
@@ -16,7 +17,6 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
-#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/sources/feature_columns.h"
@@ -26,7 +26,6 @@
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
-#include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/prediction_file.h"
 #include "sweep_state.h"
 
@@ -119,44 +118,40 @@ void append_rows(const ConstMatrix& rows, bool of_positions, PredictionTable& ta
   }
 }
 
+// *Collective over the ranks of a trial.* The model of a trained fold, with the fold opened.
+TrainedModel open_fold(Communicator& comm, Config config, const RunDirectory& run) {
+  std::optional<TrainedModel> trained;
+  const std::string schema = read_together(comm, run.schema());
+  agree(comm, [&] { trained.emplace(FinishedRun{run, std::move(config), schema}); });
+  RankPeerGroup peers(comm);
+  open_sets(*trained, {Split::kValidation}, schema, peers);
+  return std::move(*trained);
+}
+
 // *Collective over the ranks of a trial.* Writes the predictions for the fold of a finished run into its
 // directory.
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
   Config config = load_run_config_together(comm, line, text);
   if (config.data.validation.empty()) return;  // the training on all records
-  RankPeerGroup peers(comm);
   const RunDirectory run{config.run.dir};
-  const std::string schema = read_together(comm, run.schema());
-  const Experiment experiment = make_evaluation(std::move(config), {Split::kValidation}, run, schema, peers);
-  const OutputForm form = experiment.loss->form();
-  AlignedBuffer<Scalar> stored;
-  Scalar temperature = 1;
+  const TrainedModel trained = open_fold(comm, std::move(config), run);
+  const OutputForm form = trained.loss->form();
   std::optional<PredictionTable> table;
   std::unique_ptr<PredictionFile> file;  // only rank 0 has one
   agree(comm, [&] {
-    stored = load_stored(run, *experiment.model);
-    temperature = load_temperature(run, experiment.config, form);
-    table.emplace(form, experiment.outputs(), target_labels(*experiment.validation),
-                  PredictionView{.threshold = threshold_of(run, experiment.config, comm.rank())},
-                  label_scales(*experiment.validation));
+    table.emplace(form, trained.outputs(), target_labels(*trained.validation),
+                  PredictionView{.threshold = trained.threshold()}, label_scales(*trained.validation));
     if (comm.rank() > 0) return;
     const std::string path = (run.root / kFoldFile).string();
     std::filesystem::remove(path);
     file = choose_prediction_file(path).make(
         {.path = path,
-         .rows = experiment.validation->info().rows * std::max<Index>(1, form.positions),
+         .rows = trained.validation->info().rows * std::max<Index>(1, form.positions),
          .columns = {table->columns().begin(), table->columns().end()}});
   });
-  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  Prediction prediction({.comm = comm,
-                         .model = *experiment.model,
-                         .form = form,
-                         .normaliser = *experiment.normaliser,
-                         .team = team,
-                         .batch = experiment.config.eval.batch,
-                         .temperature = temperature},
-                        *experiment.validation);
-  prediction.run(stored_values(*experiment.model, stored.span()),
+  ModelRunner runner(comm, trained);
+  Prediction prediction(runner.prediction(), *trained.validation);
+  prediction.run(trained.values(),
                  [&](const ConstMatrix& rows) { append_rows(rows, form.positions > 0, *table, *file); });
   agree(comm, [&] {
     if (file) file->finish();
@@ -167,15 +162,11 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
 // that is in no fold has empty cells.
 void join_fold_predictions(Communicator& comm, const SweepState& state) {
   const CommandLine first = state.line_of(state.rows().front());
-  RankPeerGroup peers(comm);
-  const RunDirectory run = state.directory().trial(1);
-  const Experiment experiment =
-      make_evaluation(load_run_config_together(comm, first, state.text()), {Split::kValidation}, run,
-                      read_together(comm, run.schema()), peers);
+  const TrainedModel trained =
+      open_fold(comm, load_run_config_together(comm, first, state.text()), state.directory().trial(1));
   agree(comm, [&] {
     if (comm.rank() == 0) {
-      join_files(*experiment.held.fold_of, experiment.validation->skipped(),
-                 experiment.loss->form().positions, state);
+      join_files(*trained.held.fold_of, trained.validation->skipped(), trained.loss->form().positions, state);
     }
   });
 }
