@@ -10,23 +10,19 @@
 #include <vector>
 
 #include "app/commands.h"
+#include "app/setup/predictions.h"
 #include "app/setup/run_config.h"
 #include "app/setup/startup.h"
-#include "app/setup/trained_model.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/text/table_text.h"
-#include "lockstep/data/table/values/schema.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
-#include "lockstep/train/storage/prediction_file.h"
 #include "sweep_state.h"
 
 namespace lockstep {
@@ -106,18 +102,6 @@ void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> s
   joined.commit();
 }
 
-// `of_positions`: each row is a position of a record; the cells of padding stay empty.
-void append_rows(const ConstMatrix& rows, bool of_positions, PredictionTable& table, PredictionFile& file) {
-  if (!of_positions) return file.append(table.convert(rows));
-  for (Index row = 0; row < rows.rows(); ++row) {
-    if (is_padding(rows, row)) {
-      file.append_unknown();
-    } else {
-      file.append(table.convert(rows_of(rows, {row, row + 1})));
-    }
-  }
-}
-
 // *Collective over the ranks of a trial.* The model of a trained fold, with the fold opened.
 TrainedModel open_fold(Communicator& comm, Config config, const RunDirectory& run) {
   std::optional<TrainedModel> trained;
@@ -135,27 +119,9 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
   if (config.data.validation.empty()) return;  // the training on all records
   const RunDirectory run{config.run.dir};
   const TrainedModel trained = open_fold(comm, std::move(config), run);
-  const OutputForm form = trained.loss->form();
-  std::optional<PredictionTable> table;
-  std::unique_ptr<PredictionFile> file;  // only rank 0 has one
-  agree(comm, [&] {
-    table.emplace(form, trained.outputs(), target_labels(*trained.validation),
-                  PredictionView{.threshold = trained.threshold()}, label_scales(*trained.validation));
-    if (comm.rank() > 0) return;
-    const std::string path = (run.root / kFoldFile).string();
-    std::filesystem::remove(path);
-    file = choose_prediction_file(path).make(
-        {.path = path,
-         .rows = trained.validation->info().rows * std::max<Index>(1, form.positions),
-         .columns = {table->columns().begin(), table->columns().end()}});
-  });
-  ModelRunner runner(comm, trained);
-  Prediction prediction(runner.prediction(), *trained.validation);
-  prediction.run(trained.values(),
-                 [&](const ConstMatrix& rows) { append_rows(rows, form.positions > 0, *table, *file); });
-  agree(comm, [&] {
-    if (file) file->finish();
-  });
+  PredictRequest request{.path = (run.root / kFoldFile).string(), .as_input = false};
+  agree(comm, [&] { request.view.threshold = trained.threshold(); });
+  write_predictions(comm, trained, *trained.validation, request);
 }
 
 // *Collective.* Puts those of all folds together as predictions.csv, in the order of the records; a record
