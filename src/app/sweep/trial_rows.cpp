@@ -289,11 +289,10 @@ Json to_json(const TrialRow& row, const std::string& measure) {
 TrialRow read_row(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   try {
-    return parse_row(parse_json<Json>(text));
-  } catch (const std::exception& error) {
+    return read_json(text, parse_row);
+  } catch (const DataError& error) {
     throw DataError(
-        "'{}' is not the row of a trial: {}; remove it, and the trial goes on from its "
-        "checkpoint",
+        "'{}' is not the row of a trial: {}; remove it, and the trial goes on from its checkpoint",
         file.string(), error.what());
   }
 }
