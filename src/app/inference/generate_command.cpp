@@ -1,12 +1,10 @@
 // Generates text behind a prompt, and prints it token by token.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

@@ -6,7 +6,6 @@
 #include <functional>
 #include <utility>
 
-#include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
