@@ -7,7 +7,6 @@
 #include "init.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/formats/format.h"
 #include "lockstep/data/text/vocabulary.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/model.h"

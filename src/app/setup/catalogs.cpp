@@ -1,7 +1,5 @@
 #include "catalogs.h"
 
-#include <algorithm>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/formats/format.h"

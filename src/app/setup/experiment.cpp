@@ -6,7 +6,6 @@
 #include <functional>
 #include <utility>
 
-#include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
@@ -23,7 +22,6 @@
 #include "lockstep/train/evaluation/next_token.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/plan/refusals.h"
-#include "lockstep/train/storage/model_file.h"
 #include "run_config.h"
 
 namespace lockstep {
@@ -67,17 +65,20 @@ void state_class_weights(Experiment& experiment) {
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
 }
 
-// `input`: the shape of a record. `named`: see over_positions().
-void build_model(Experiment& experiment, const Shape& input, bool named) {
-  const Config& config = experiment.config;
-  experiment.loss = make_loss(config);
-  experiment.model = std::make_unique<Model>(config.model, input, experiment.loss->form().link);
-  experiment.loss = over_positions(std::move(experiment.loss), experiment.model->output(), named);
+// Refuses eval.threshold for outputs that are not the probability of one yes.
+void refuse_threshold(const Experiment& experiment) {
+  if (experiment.config.eval.threshold.empty()) return;
   const OutputForm form = experiment.loss->form();
-  experiment.metrics = std::make_unique<MetricSet>(
-      config.eval.metrics, form, form.outputs_of_position(experiment.model->output().size()),
-      experiment.scales(), experiment.characters());
-  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input);
+  const bool scores = form.targets != TargetKind::kValue && form.link == Link::kIdentity;
+  refuse_if(!has_one_yes(form, experiment.outputs()) && !scores,
+            "eval.threshold with a model that does not say one yes or no");
+  refuse_if(scores, "eval.threshold with a hinge loss");
+}
+
+void build_metrics(Experiment& experiment) {
+  experiment.metrics =
+      std::make_unique<MetricSet>(experiment.config.eval.metrics, experiment.loss->form(),
+                                  experiment.outputs(), experiment.scales(), experiment.characters());
 }
 
 // Refuses report.sample where nothing can continue it.
@@ -153,7 +154,6 @@ void check_fit(Experiment& experiment) {
   if (kind.has_tokens) check_embedding(experiment);
   check_positions(experiment);
   state_class_weights(experiment);
-  refuse_threshold(experiment.config, experiment.loss->form(), experiment.outputs());
 }
 
 }  // namespace
@@ -167,6 +167,7 @@ Experiment make_experiment(Config config, PeerGroup& peers, const std::string& s
   peers.agree([&] {
     const bool named = experiment.train->vocabulary() || !experiment.train->schema().empty();
     build_model(experiment, experiment.train->info().features, named);
+    build_metrics(experiment);
     build_training(experiment);
     check_fit(experiment);
     if (data.bucket_by_length > 0 && experiment.train->info().has_lengths)
@@ -175,12 +176,17 @@ Experiment make_experiment(Config config, PeerGroup& peers, const std::string& s
   return experiment;
 }
 
-Experiment make_evaluation(Config config, const std::set<Split>& splits, const RunDirectory& run,
-                           const std::string& schema, PeerGroup& peers) {
-  Shape input;
-  peers.agree([&] { input = ModelFile(run.model()).input(); });
-  Experiment experiment;
-  experiment.config = std::move(config);
+void build_model(Experiment& experiment, const Shape& input, bool named) {
+  const Config& config = experiment.config;
+  experiment.loss = make_loss(config);
+  experiment.model = std::make_unique<Model>(config.model, input, experiment.loss->form().link);
+  experiment.loss = over_positions(std::move(experiment.loss), experiment.model->output(), named);
+  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input);
+  refuse_threshold(experiment);
+}
+
+void open_evaluated(Experiment& experiment, const std::set<Split>& splits, const std::string& schema,
+               PeerGroup& peers) {
   const Config& of_run = experiment.config;
   std::set<Split> wanted = splits;
   // A part that is held back comes out of the training data.
@@ -194,18 +200,9 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const R
   if (!splits.contains(Split::kValidation)) experiment.validation.reset();
   if (!splits.contains(Split::kTest)) experiment.test.reset();
   peers.agree([&] {
-    build_model(experiment, input, !schema.empty());
+    build_metrics(experiment);
     check_fit(experiment);
   });
-  return experiment;
-}
-
-void refuse_threshold(const Config& config, const OutputForm& form, Index outputs) {
-  if (config.eval.threshold.empty()) return;
-  const bool scores = form.targets != TargetKind::kValue && form.link == Link::kIdentity;
-  refuse_if(!has_one_yes(form, outputs) && !scores,
-            "eval.threshold with a model that does not say one yes or no");
-  refuse_if(scores, "eval.threshold with a hinge loss");
 }
 
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute) {

@@ -19,7 +19,6 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/inputs/byte_stream.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

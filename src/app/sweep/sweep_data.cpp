@@ -42,7 +42,7 @@ Json read_list(Communicator& comm, const std::filesystem::path& file) {
   agree(comm, [&] {
     try {
       if (!text.empty()) json = parse_json<Json>(text);
-    } catch (const std::exception& error) {
+    } catch (const DataError& error) {
       throw DataError("'{}' is damaged: {}", file.string(), error.what());
     }
   });

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"

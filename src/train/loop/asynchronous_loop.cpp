@@ -1,7 +1,6 @@
 // Each worker computes gradient after gradient and pushes them to the servers, until so many steps are done
 // in all; then all ranks synchronise. Rank 0 reports the totals of the servers, when it asks them for
 // permission.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include "bad_number.h"
 #include "faults.h"
 #include "gradient_step.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"

@@ -94,8 +94,8 @@ void WeightAverage::load(const ModelValues& values) {
 
 void load_training_values(const CheckpointReader& checkpoint, const Model& model, std::span<Scalar> stored,
                           WeightAverage* average) {
-  load_model(checkpoint.directory() / kCheckpointModel, model.whole().stored_layout(),
-             {.layout = &model.stored_layout(), .values = stored});
+  ModelFile(checkpoint.directory() / kCheckpointModel)
+      .load(model.whole().stored_layout(), {.layout = &model.stored_layout(), .values = stored});
   if (average != nullptr) average->load(stored_values(model, stored));
   SavedState weights;
   for (Index i = 0; i < model.chunks(); ++i) {
@@ -127,8 +127,9 @@ bool BestWeights::load(Index step, const std::filesystem::path& directory) {
   std::string problem;
   if (workers_.rank() == 0 && step_ != step) {
     try {
-      load_model(directory / kCheckpointModel, model_.whole().stored_layout(),
-                 {.layout = &model_.stored_layout(), .values = stored_.span()});
+      ModelFile(directory / kCheckpointModel)
+          .load(model_.whole().stored_layout(),
+                {.layout = &model_.stored_layout(), .values = stored_.span()});
     } catch (const Error& error) {
       problem = error.what();
     }

@@ -402,16 +402,15 @@ Index ModelFile::fill(const ParamStore& store) const {
   return filled;
 }
 
-void load_model(const std::filesystem::path& path, const ParamStore& store) {
-  load_model(path, *store.layout, store);
+void ModelFile::load(const Layout& whole, const ParamStore& store) const {
+  const std::vector<std::string> lines = differences(whole);
+  error_if<DataError>(!lines.empty(), "'{}' does not fit model.layers:\n  {}", path_.string(),
+                      first_lines(lines));
+  fill(store);
 }
 
-void load_model(const std::filesystem::path& path, const Layout& whole, const ParamStore& stage) {
-  const ModelFile file(path);
-  const std::vector<std::string> lines = file.differences(whole);
-  error_if<DataError>(!lines.empty(), "'{}' does not fit model.layers:\n  {}", path.string(),
-                      first_lines(lines));
-  file.fill(stage);
+void load_model(const std::filesystem::path& path, const ParamStore& store) {
+  ModelFile(path).load(*store.layout, store);
 }
 
 }  // namespace lockstep
