@@ -19,7 +19,7 @@ NextPosition::NextPosition(const Model& model, Index samples) : model_(model), s
              "behind their own, such as attention(heads, causal=true)",
              op.title);
     memory_.push_back({.output = AlignedBuffer<Scalar>(samples * op.out.dims.back()),
-                       .cache = AlignedBuffer<Scalar>(samples * op.layer->cache_size()),
+                       .cache = AlignedBuffer<Scalar>(samples * op.cache_size),
                        .kept = AlignedBuffer<Scalar>(samples * incremental->kept_size())});
   }
 }

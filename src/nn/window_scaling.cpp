@@ -31,10 +31,11 @@ class WindowOp : public Layer {
         standard_(scaling.kind == WindowScaling::Kind::kStandard) {}
 
   // The model's input is the last of the inputs.
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     inputs_ = inputs.back().size();
     const bool is_vector = inputs.back().dims.size() == 1;
-    if (is_vector && labels_ > 0 && window_ > 0 && window_ <= inputs_ / labels_) return inputs.front();
+    if (is_vector && labels_ > 0 && window_ > 0 && window_ <= inputs_ / labels_)
+      return {.out = inputs.front(), .flops = (standard_ ? 6 : 1) * pasts()};
     throw ConfigError("expected a vector that begins with the pasts of {} labels, {} numbers each", labels_,
                       window_);
   }
@@ -133,20 +134,21 @@ class WindowScale final : public WindowOp {
     if (pasts() == inputs_) return scaled;
     return graph.add("Concat", {scaled, add_slice(graph, x, {pasts(), inputs_}, 1)}, {{"axis", Index{1}}});
   }
-  Index flops() const override { return (standard_ ? 6 : 1) * pasts(); }
 };
 
 class WindowUnscale final : public WindowOp {
  public:
   WindowUnscale(const WindowScaling& scaling, Index members) : WindowOp(scaling), members_(members) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    const Shape layers = WindowOp::declare(inputs, params);
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    const Shape layers = WindowOp::declare(inputs, params).out;
     const Index outputs = layers.size() / members_;
     horizon_ = outputs / labels_;
-    if (outputs % labels_ == 0) return members_ > 1 ? layers : Shape{{outputs}};
-    throw ConfigError("{} outputs are not {} equal parts, one for each label: change the last layer", outputs,
-                      labels_);
+    error_if(outputs % labels_ != 0,
+             "{} outputs are not {} equal parts, one for each label: change the last layer", outputs,
+             labels_);
+    return {.out = members_ > 1 ? layers : Shape{{outputs}},
+            .flops = (standard_ ? 4 : 0) * pasts() + (standard_ ? 2 : 1) * outputs * members_};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -178,9 +180,6 @@ class WindowUnscale final : public WindowOp {
     y = graph.add("Add", {y, by_label(shift, 1, 1)});
     if (members_ == 1) return graph.add("Reshape", {y, graph.add_list({-1, labels_ * horizon_})});
     return graph.add("Reshape", {y, graph.add_list({-1, 1, members_, labels_ * horizon_})});
-  }
-  Index flops() const override {
-    return (standard_ ? 4 : 0) * pasts() + (standard_ ? 2 : 1) * members_ * labels_ * horizon_;
   }
 
  private:

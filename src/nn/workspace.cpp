@@ -55,8 +55,8 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     const ModelOp& op = model.ops()[i];
     OpBuffers& own = buffers_[i];
-    if (op.layer->only_reshapes()) continue;
-    own.cache = AlignedBuffer<Scalar>(max_rows * op.layer->cache_size());
+    if (op.only_reshapes) continue;
+    own.cache = AlignedBuffer<Scalar>(max_rows * op.cache_size);
     own.kept = memory.samples[i];
     own.output = own.kept.output > 0 ? outputs_.data() + memory.outputs.begin[i] : nullptr;
     own.gradient = own.kept.gradient > 0 ? gradients_.data() + memory.gradients.begin[i] : nullptr;
@@ -230,7 +230,7 @@ Lengths Workspace::lengths_of(const ModelOp& op, Range rows) const {
 }
 
 std::span<Scalar> Workspace::cache_of(Index number, Range rows) {
-  const Index cached = model_.op(number).layer->cache_size();
+  const Index cached = model_.op(number).cache_size;
   return part(at(buffers_, number).cache.span(), {rows.begin * cached, rows.end * cached});
 }
 
@@ -340,10 +340,10 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   const TraceSpan span(TraceKind::kBackward, model_.number_in_whole(number));
   const ModelOp& op = model_.op(number);
   OpBuffers& own = at(buffers_, number);
-  gather_inputs(op, rows, op.layer->reads_input());
+  gather_inputs(op, rows, op.reads_input);
   gather_input_gradients(op, own, rows);
   if (op.lends()) write = Write::kAdd;
-  const Scalar* output = op.layer->reads_output() ? output_of(number, rows) : nullptr;
+  const Scalar* output = op.reads_output ? output_of(number, rows) : nullptr;
   const ConstMatrix y(output, rows.size(), op.out.size());
   const ConstMatrix dy(gradient_of(number, rows), rows.size(), op.out.size());
   FactorBuffers factors;
@@ -386,7 +386,7 @@ void GradientCheck::begin(Index rows, const std::optional<GradientLimit>& limit)
 Range GradientCheck::check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy,
                                    bool factored) {
   if (!limit_) return {};
-  const Range tensor = op.shares ? Range{} : op.layer->weight_use().factored;
+  const Range tensor = op.shares ? Range{} : op.weight_use.factored;
   const bool less_to_read = dy.rows() == rows_ && x.size() + dy.size() < tensor.size();
   if (!factored && !less_to_read) return {};
   const Scalar of_sample = limit_->most / static_cast<Scalar>(limit_->samples);

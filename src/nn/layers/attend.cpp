@@ -33,7 +33,7 @@ class Attend final : public Layer, public Incremental {
              shape_.kv_heads);
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     number_ = params.number();
     const SequenceShape in = expect_sequence(inputs.front());
     const Index vectors = shape_.heads + 2 * shape_.kv_heads;
@@ -43,7 +43,12 @@ class Attend final : public Layer, public Incremental {
     shape_.positions = in.positions;
     shape_.size = in.channels / vectors;
     if (rotary_) fill_rotation();
-    return SequenceShape{.positions = in.positions, .channels = shape_.output_width()}.shape();
+    Index pairs = 0;
+    for (Index t = 0; t < shape_.positions; ++t) pairs += shape_.seen_by(t, shape_.positions).size();
+    return {.out = SequenceShape{.positions = in.positions, .channels = shape_.output_width()}.shape(),
+            .reads_output = true,
+            .cache_size = cache_size(),
+            .flops = 4 * pairs * shape_.output_width()};  // two products, of the pairs that are seen
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -77,14 +82,6 @@ class Attend final : public Layer, public Incremental {
   }
 
   bool takes_sequences() const override { return true; }
-  bool reads_output() const override { return true; }
-  Index cache_size() const override { return logs() + (dropout_ > 0 ? kSeedScalars : 0); }
-  // Two products, of the pairs that are seen.
-  Index flops() const override {
-    Index pairs = 0;
-    for (Index t = 0; t < shape_.positions; ++t) pairs += shape_.seen_by(t, shape_.positions).size();
-    return 4 * pairs * shape_.output_width();
-  }
 
   // In 5 dimensions: samples, heads of keys, queries of each, positions, numbers.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
@@ -115,6 +112,7 @@ class Attend final : public Layer, public Incremental {
  private:
   static constexpr Index kSeedScalars = sizeof(std::uint64_t) / sizeof(Scalar);
 
+  Index cache_size() const { return logs() + (dropout_ > 0 ? kSeedScalars : 0); }
   Index logs() const { return shape_.heads * shape_.positions; }
 
   // Behind the logs of a sample stands the seed of its draws, for the backward pass too; 0: nothing is

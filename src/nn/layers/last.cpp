@@ -12,9 +12,9 @@ namespace {
 
 class Last final : public Layer {
  public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     sequence_ = expect_sequence(inputs.front());
-    return {{sequence_.channels}};
+    return {.out = {{sequence_.channels}}, .reads_input = false};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -32,7 +32,6 @@ class Last final : public Layer {
     });
   }
 
-  bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     if (!layer.lengths.empty()) return add_last(graph, layer);

@@ -24,14 +24,16 @@ class Positions final : public Layer, public Incremental {
     error_if(init_.given() && !is_learned(), "sinusoidal positions have no weights: leave out init");
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     sequence_ = expect_sequence(inputs.front());
     const auto [positions, channels] = sequence_;
+    const LayerTraits traits{
+        .out = inputs.front(), .in_place = true, .reads_input = false, .flops = positions * channels};
     if (is_learned()) {
       weight_ = params.declare(init_.of(
           params,
           {.name = "weight", .shape = {{positions, channels}}, .fan_in = channels, .fan_out = positions}));
-      return inputs.front();
+      return traits;
     }
     error_if(channels % 2 != 0,
              "sinusoidal positions are pairs of a sine and a cosine, and there are {} channels", channels);
@@ -43,7 +45,7 @@ class Positions final : public Layer, public Incremental {
             static_cast<Scalar>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
       }
     }
-    return inputs.front();
+    return traits;
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -65,8 +67,6 @@ class Positions final : public Layer, public Incremental {
   }
 
   bool takes_sequences() const override { return true; }
-  bool in_place() const override { return true; }
-  Index flops() const override { return sequence_.positions * sequence_.channels; }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string& x = layer.inputs.front();

@@ -85,10 +85,11 @@ class Recurrent final : public Layer {
         last_(arguments.take_flag("last", false)),
         has_bias_(arguments.take_flag("bias", true)) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const SequenceShape in = expect_sequence(inputs.front());
     positions_ = in.positions;
     precision_ = params.precision();
+    Index weights = 0;
     for (Index level = 0, below = 0; level < levels_; ++level) {
       const Index states = cache_size_;
       if (!is_output(level)) cache_size_ += positions_ * width();
@@ -100,11 +101,18 @@ class Recurrent final : public Layer {
                                .states = states + i * units_,
                                .kept = cache_size_});
         declare(directions_.back(), params);
+        weights += directions_.back().tensors[0].size() + directions_.back().tensors[1].size();
         cache_size_ += positions_ * Cell::kKept * units_;
       }
       below = states;
     }
-    return last_ ? Shape{{width()}} : SequenceShape{.positions = positions_, .channels = width()}.shape();
+    // The gradient of the states before is always wanted.
+    return {
+        .out = last_ ? Shape{{width()}} : SequenceShape{.positions = positions_, .channels = width()}.shape(),
+        .reads_output = !last_,
+        .cache_size = cache_size_,
+        .flops = 2 * positions_ * weights,
+        .flops_of_dx = 2 * positions_ * directions_per_level_ * directions_.front().tensors[0].size()};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -127,17 +135,6 @@ class Recurrent final : public Layer {
   }
 
   bool takes_sequences() const override { return true; }
-  bool reads_output() const override { return !last_; }
-  Index cache_size() const override { return cache_size_; }
-  Index flops() const override {
-    Index weights = 0;
-    for (const Direction& own : directions_) weights += own.tensors[0].size() + own.tensors[1].size();
-    return 2 * positions_ * weights;
-  }
-  // The gradient of the states before is always wanted.
-  Index flops_of_dx() const override {
-    return 2 * positions_ * directions_per_level_ * directions_.front().tensors[0].size();
-  }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     using List = std::vector<Index>;

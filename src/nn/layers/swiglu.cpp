@@ -13,13 +13,13 @@ namespace {
 
 class Swiglu final : public Layer {
  public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
     error_if(in.dims.size() != 1, "expected a vector, or a sequence of vectors: put flatten before it");
     error_if(in.size() % 2 != 0, "{} numbers have no two equal halves: give twice what it is to put out",
              in.size());
     half_ = in.size() / 2;
-    return {{half_}};
+    return {.out = {{half_}}, .flops = 2 * half_};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -49,9 +49,6 @@ class Swiglu final : public Layer {
     }
   }
 
-  Index flops() const override {
-    return 2 * half_;
-  }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const auto half = [&](Index begin) {
       return graph.add("Slice", {layer.inputs.front(), graph.add_list({begin}),
