@@ -88,7 +88,7 @@ class JoinedMembers final : public Layer {
 
   // The input is [N, 1, members, outputs].
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    return graph.add("Flatten", {add_mean(graph, layer.inputs.front())}, {{"axis", Index{1}}});
+    return graph.flatten(add_mean(graph, layer.inputs.front()));
   }
 
  private:

@@ -84,7 +84,7 @@ class OnPositions final : public EachPosition, public BatchStatistics {
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     OnnxLayer inner = layer;
     inner.in = {in_};
-    inner.inputs = {graph.add("Reshape", {layer.inputs.front(), graph.add_list({-1, in_.size()})})};
+    inner.inputs = {graph.reshape(layer.inputs.front(), {-1, in_.size()})};
     const std::string y = layer_->add_to(graph, inner);
     if (y.empty()) return y;
     const std::string dims = graph.add(

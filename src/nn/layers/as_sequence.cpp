@@ -43,8 +43,8 @@ class AsSequence final : public Layer {
   bool takes_sequences() const override { return true; }  // to refuse them
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
-    if (!by_channel_) return graph.add("Reshape", {rows, graph.add_list({-1, positions_, channels_})});
-    const std::string turned = graph.add("Reshape", {rows, graph.add_list({-1, channels_, positions_})});
+    if (!by_channel_) return graph.reshape(rows, {-1, positions_, channels_});
+    const std::string turned = graph.reshape(rows, {-1, channels_, positions_});
     return onnx_swapped(graph, turned);
   }
 

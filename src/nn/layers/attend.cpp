@@ -91,22 +91,20 @@ class Attend final : public Layer, public Incremental {
       const Index end = begin + shape_.kv_heads * group * shape_.size;
       const std::string own = onnx_slice(graph, x, {begin, end}, 2);
       // 0 keeps what is there: samples and positions.
-      const std::string split =
-          graph.add("Reshape", {own, graph.add_list({0, 0, shape_.kv_heads, group, shape_.size})});
-      return graph.add("Transpose", {split}, {{"perm", std::vector<Index>{0, 2, 3, 1, 4}}});
+      const std::string split = graph.reshape(own, {0, 0, shape_.kv_heads, group, shape_.size});
+      return graph.transpose(split, {0, 2, 3, 1, 4});
     };
     const std::string q = onnx_turned(graph, x, heads(0, shape_.group()));
     const std::string k = onnx_turned(graph, x, heads(shape_.heads, 1));
     const std::string v = heads(shape_.heads + shape_.kv_heads, 1);
-    const std::string k_columns = graph.add("Transpose", {k}, {{"perm", std::vector<Index>{0, 1, 2, 4, 3}}});
+    const std::string k_columns = graph.transpose(k, {0, 1, 2, 4, 3});
     const std::string factor = graph.add_number(1 / std::sqrt(static_cast<double>(shape_.size)));
     std::string scores = graph.add("Mul", {graph.add("MatMul", {q, k_columns}), factor});
     scores = masked_scores(graph, layer, scores);
     const std::string weights = graph.add("Softmax", {scores}, {{"axis", Index{4}}});
     const std::string values = graph.add("MatMul", {weights, v});
-    const std::string by_position =
-        graph.add("Transpose", {values}, {{"perm", std::vector<Index>{0, 3, 1, 2, 4}}});
-    return graph.add("Reshape", {by_position, graph.add_list({0, 0, shape_.output_width()})});
+    const std::string by_position = graph.transpose(values, {0, 3, 1, 2, 4});
+    return graph.reshape(by_position, {0, 0, shape_.output_width()});
   }
 
  private:
@@ -146,11 +144,6 @@ class Attend final : public Layer, public Incremental {
     shape_.rotation = rotation_.span();
   }
 
-  static std::string onnx_slice(OnnxNodes& graph, const std::string& x, Range range, Index axis) {
-    return graph.add("Slice",
-                     {x, graph.add_list({range.begin}), graph.add_list({range.end}), graph.add_list({axis})});
-  }
-
   // `sequence`: the input, which says how many positions there are.
   std::string onnx_turned(OnnxNodes& graph, const std::string& sequence, const std::string& heads) const {
     if (!rotary_) return heads;
@@ -181,8 +174,7 @@ class Attend final : public Layer, public Incremental {
       keep_if(graph.add("Greater", {graph.add_number(static_cast<double>(limit)), value}));
     };
     const auto backwards = [&] { return graph.add("Mul", {distance, graph.add_number(-1)}); };
-    if (!layer.lengths.empty())
-      keep_if(graph.add("Reshape", {onnx_counted(graph, layer), graph.add_list({0, 1, 1, 1, -1})}));
+    if (!layer.lengths.empty()) keep_if(graph.reshape(onnx_counted(graph, layer), {0, 1, 1, 1, -1}));
     if (shape_.window > 0) keep_below(distance, shape_.window);
     if (shape_.causal) keep_below(backwards(), 1);
     if (!shape_.causal && shape_.window > 0) keep_below(backwards(), shape_.window);

@@ -105,7 +105,7 @@ class BatchNorm final : public Layer, public BatchStatistics {
     if (image || sample.dims.size() == 1) return y;
     std::vector<Index> dims{-1};
     dims.insert(dims.end(), sample.dims.begin(), sample.dims.end());
-    return graph.add("Reshape", {y, graph.add_list(dims)});
+    return graph.reshape(y, dims);
   }
 
   BatchNormMode mode() const override {

@@ -55,7 +55,7 @@ class DenseLayer : public Layer {
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const auto in_rows = [&](const std::string& value, Index width) {
-      return shared_ == 1 ? value : graph.add("Reshape", {value, graph.add_list({-1, width})});
+      return shared_ == 1 ? value : graph.reshape(value, {-1, width});
     };
     const std::string x = in_rows(onnx_flat(graph, layer.inputs.front(), layer.in.front()), inputs_);
     const std::string y = graph.add("Gemm", joined_names({x}, layer.tensors), {{"transB", Index{1}}});

@@ -57,7 +57,7 @@ class Embedding : public Layer {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     const std::string numbers = graph.add("Cast", {rows}, {{"to", kOnnxInt64}});
     const std::string vectors = graph.add("Gather", {layer.tensors.front(), numbers}, {{"axis", Index{0}}});
-    return graph.add("Flatten", {vectors}, {{"axis", Index{1}}});
+    return graph.flatten(vectors);
   }
 
  protected:

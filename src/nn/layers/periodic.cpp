@@ -76,15 +76,15 @@ class Periodic final : public Layer {
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
-    const std::string x = graph.add("Reshape", {rows, graph.add_list({-1, features_, 1})});
+    const std::string x = graph.reshape(rows, {-1, features_, 1});
     const std::string turns = graph.add("Mul", {x, layer.tensors[0]});
     const std::string angles = graph.add("Mul", {turns, graph.add_number(kTwoPi)});
     const std::string waves =
         graph.add("Concat", {graph.add("Cos", {angles}), graph.add("Sin", {angles})}, {{"axis", Index{2}}});
-    const std::string each = graph.add("Reshape", {waves, graph.add_list({-1, features_, 1, 2 * count_})});
-    const std::string bias = graph.add("Reshape", {layer.tensors[2], graph.add_list({features_, 1, width_})});
+    const std::string each = graph.reshape(waves, {-1, features_, 1, 2 * count_});
+    const std::string bias = graph.reshape(layer.tensors[2], {features_, 1, width_});
     const std::string sums = graph.add("Add", {graph.add("MatMul", {each, layer.tensors[1]}), bias});
-    return graph.add("Flatten", {graph.add("Relu", {sums})}, {{"axis", Index{1}}});
+    return graph.flatten(graph.add("Relu", {sums}));
   }
 
  private:

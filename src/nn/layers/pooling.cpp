@@ -135,8 +135,7 @@ class Pooling final : public Layer {
     const std::string in = onnx_masked(graph, layer, kind_.largest ? -kInfinity : 0);
     const std::string operation = kind_.largest ? "GlobalMaxPool" : "GlobalAveragePool";
     const std::string y =
-        graph.add("Flatten", {graph.add(operation, {kind_.over_time ? onnx_swapped(graph, in) : in})},
-                  {{"axis", Index{1}}});
+        graph.flatten(graph.add(operation, {kind_.over_time ? onnx_swapped(graph, in) : in}));
     if (layer.lengths.empty()) return y;
     const std::string lengths = onnx_lengths(graph, layer);
     const std::string some = graph.add("Greater", {lengths, graph.add_list({0})});

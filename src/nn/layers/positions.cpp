@@ -74,10 +74,10 @@ class Positions final : public Layer, public Incremental {
     const auto [positions, channels] = sequence_;
     const std::string angles = onnx_angles(graph, x, positions, channels);
     const auto wave = [&, half = channels / 2](const char* function) {
-      return graph.add("Reshape", {graph.add(function, {angles}), graph.add_list({-1, half, 1})});
+      return graph.reshape(graph.add(function, {angles}), {-1, half, 1});
     };
     const std::string pairs = graph.add("Concat", {wave("Sin"), wave("Cos")}, {{"axis", Index{2}}});
-    return graph.add("Add", {x, graph.add("Reshape", {pairs, graph.add_list({-1, channels})})});
+    return graph.add("Add", {x, graph.reshape(pairs, {-1, channels})});
   }
 
  private:

@@ -139,12 +139,12 @@ class Recurrent final : public Layer {
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     using List = std::vector<Index>;
     const auto turned = [&](const std::string& value, const List& perm, const List& dims) {
-      return graph.add("Reshape", {graph.add("Transpose", {value}, {{"perm", perm}}), graph.add_list(dims)});
+      return graph.reshape(graph.transpose(value, perm), dims);
     };
-    std::string x = graph.add("Transpose", {onnx_masked(graph, layer)}, {{"perm", List{1, 0, 2}}});
+    std::string x = graph.transpose(onnx_masked(graph, layer), {1, 0, 2});
     std::string lengths;
     if (!layer.lengths.empty()) {
-      const std::string row = graph.add("Reshape", {onnx_lengths(graph, layer), graph.add_list({-1})});
+      const std::string row = graph.reshape(onnx_lengths(graph, layer), {-1});
       lengths = graph.add("Cast", {row}, {{"to", kOnnxInt32}});
     }
     for (Index level = 0; level < levels_; ++level) {

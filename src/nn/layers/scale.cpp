@@ -36,7 +36,7 @@ class FeatureScale final : public Layer {
     if (in.dims.size() == 1) return graph.add("Mul", {layer.inputs.front(), layer.tensors.front()});
     std::vector<Index> shape{1};
     shape.insert(shape.end(), in.dims.begin(), in.dims.end());
-    const std::string weight = graph.add("Reshape", {layer.tensors.front(), graph.add_list(shape)});
+    const std::string weight = graph.reshape(layer.tensors.front(), shape);
     return graph.add("Mul", {layer.inputs.front(), onnx_ordered(graph, weight, in)});
   }
 

@@ -33,8 +33,7 @@ class Slice final : public Layer {
   }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    return graph.add("Slice", {layer.inputs.front(), graph.add_list({first_}),
-                               graph.add_list({first_ + count_}), graph.add_list({1})});
+    return onnx_slice(graph, layer.inputs.front(), {first_, first_ + count_}, 1);
   }
 
  private:

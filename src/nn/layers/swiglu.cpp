@@ -50,12 +50,9 @@ class Swiglu final : public Layer {
   }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    const auto half = [&](Index begin) {
-      return graph.add("Slice", {layer.inputs.front(), graph.add_list({begin}),
-                                 graph.add_list({begin + half_}), graph.add_list({1})});
-    };
-    const std::string a = half(0);
-    return graph.add("Mul", {graph.add("Mul", {a, graph.add("Sigmoid", {a})}), half(half_)});
+    const std::string a = onnx_slice(graph, layer.inputs.front(), {0, half_}, 1);
+    const std::string gated = graph.add("Mul", {a, graph.add("Sigmoid", {a})});
+    return graph.add("Mul", {gated, onnx_slice(graph, layer.inputs.front(), {half_, 2 * half_}, 1)});
   }
 
  private:

@@ -71,7 +71,7 @@ class TabM final : public Layer {
   // Inside the graph [N, 1, k, size], as all samples of two dimensions.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string x = onnx_rows(graph, layer.inputs.front(), layer.in.front());
-    const std::string row = graph.add("Reshape", {x, graph.add_list({-1, 1, 1, size_})});
+    const std::string row = graph.reshape(x, {-1, 1, 1, size_});
     return graph.add("Mul", {row, layer.tensors.front()});
   }
 
@@ -150,8 +150,7 @@ class TabMDense final : public Layer {
   // Inside the graph [N, 1, members, size], as all samples of two dimensions.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string scaled = graph.add("Mul", {layer.inputs.front(), layer.tensors[1]});
-    const std::string weight =
-        graph.add("Transpose", {layer.tensors[0]}, {{"perm", std::vector<Index>{1, 0}}});
+    const std::string weight = graph.transpose(layer.tensors[0], {1, 0});
     const std::string product = graph.add("MatMul", {scaled, weight});
     return graph.add("Add", {graph.add("Mul", {product, layer.tensors[2]}), layer.tensors[3]});
   }
@@ -227,12 +226,11 @@ class TabMHeads final : public Layer {
   // From [N, 1, members, inputs] to [N, members, 1, inputs] and back, as MatMul takes the members one by one.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::vector<Index> turned{0, 2, 1, 3};
-    const std::string x = graph.add("Transpose", {layer.inputs.front()}, {{"perm", turned}});
-    const std::string weight =
-        graph.add("Transpose", {layer.tensors[0]}, {{"perm", std::vector<Index>{0, 2, 1}}});
-    const std::string bias = graph.add("Reshape", {layer.tensors[1], graph.add_list({members_, 1, units_})});
+    const std::string x = graph.transpose(layer.inputs.front(), turned);
+    const std::string weight = graph.transpose(layer.tensors[0], {0, 2, 1});
+    const std::string bias = graph.reshape(layer.tensors[1], {members_, 1, units_});
     const std::string y = graph.add("Add", {graph.add("MatMul", {x, weight}), bias});
-    return graph.add("Transpose", {y}, {{"perm", turned}});
+    return graph.transpose(y, turned);
   }
 
  private:
