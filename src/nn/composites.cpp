@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -15,7 +14,7 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "model_builder.h"
-#include "nn/layers/sequence_input.h"
+#include "nn/layers/scratch.h"
 
 namespace lockstep {
 namespace {

@@ -15,7 +15,7 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "position_angles.h"
-#include "sequence_input.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {

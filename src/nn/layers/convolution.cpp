@@ -15,7 +15,6 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "scratch.h"
-#include "sequence_input.h"
 
 namespace lockstep {
 namespace {

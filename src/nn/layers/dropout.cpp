@@ -1,5 +1,4 @@
 // Inverted dropout: what is kept is scaled up in training, so that evaluation needs no change.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>

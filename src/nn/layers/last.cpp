@@ -5,7 +5,7 @@
 
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
-#include "sequence_input.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {

@@ -23,7 +23,6 @@
 #include "lockstep/nn/onnx_words.h"
 #include "recurrent_cells.h"
 #include "scratch.h"
-#include "sequence_input.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,6 @@
 // y = silu(a) b, where a is the first half of the channels and b the other (Shazeer 2020).
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/math/elementary.h"
