@@ -13,8 +13,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "lockstep/base/terms.h"
 #include "lockstep/base/types.h"
@@ -56,11 +54,11 @@ struct ParamSpec {
   std::string name;  ///< "weight", "bias"
   Shape shape;
   bool decays = true;
-  bool looked_up = false;  ///< see ParamInfo
+  bool looked_up = false;  ///< a table of which the layer picks rows
   Initialiser initialiser = Initialiser::kZero;
   Index fan_in = 0;
   Index fan_out = 0;
-  double deviation = 0;  ///< see ParamInfo
+  double deviation = 0;  ///< with kDeviation; with kUniform the bound
 };
 
 /// Collects the tensors of a layer, in order.
