@@ -237,10 +237,6 @@ ConfigError ModelBuilder::error(const std::string& path, const std::string& text
   return ConfigError("{}: layer {} {}: {}", option_, path, in_quotes(text), problem);
 }
 
-const Shape& ModelBuilder::shape(Index op) const {
-  return op == kModelInput ? input_ : at(ops_, op).out;
-}
-
 Index ModelBuilder::add_chain(std::span<const Term> chain, Index input, const std::string& path) {
   for (const std::size_t position : run_order(chain)) {
     input = add_term(chain[position], input,

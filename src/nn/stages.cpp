@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"

@@ -127,10 +127,6 @@ ConstMatrix Workspace::forward(const Pass& pass) {
   return outputs();
 }
 
-Index Workspace::owner_of(Index op) const {
-  return op == kModelInput ? kModelInput : at(model_.output_owners(), op);
-}
-
 Scalar* Workspace::output_of(Index op, Range rows) {
   const Index owner = owner_of(op);
   if (owner == kModelInput) return nullptr;
@@ -149,18 +145,6 @@ ConstMatrix Workspace::output_of_op(Index op) const {
   const Index owner = owner_of(op);
   const Scalar* y = owner == kModelInput ? x_ : at(buffers_, owner).output;
   return {y, rows_, model_.op(op).out.size()};
-}
-
-Index Workspace::trained_op() const {
-  return std::ssize(buffers_) - (model_.members() > 1 ? 2 : 1);
-}
-
-ConstMatrix Workspace::outputs() const {
-  return output_of_op(std::ssize(buffers_) - 1);
-}
-
-ConstMatrix Workspace::trained_outputs() const {
-  return output_of_op(trained_op());
 }
 
 // At least once, so that an op hears of a batch without samples.
@@ -260,10 +244,6 @@ Matrix Workspace::input_gradient(Index op) {
 Scalar* Workspace::input_gradient_of(const ModelOp& op, OpBuffers& own, std::size_t input, Range rows) {
   const std::optional<Index> scratch = own.scratch[input];
   return scratch ? scratch_.data() + *scratch : gradient_of(op.inputs[input], rows);
-}
-
-Matrix Workspace::output_gradient() {
-  return {gradient_of(trained_op(), {0, rows_}), rows_, model_.op(trained_op()).out.size()};
 }
 
 void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready) {
