@@ -29,7 +29,7 @@ void expect_chains(const ModelBuilder& graph, const Term& term, const std::strin
 }
 
 // y = a + b + ...: the join of residual and wide_deep.
-class Sum final : public EachPosition {
+class Sum final : public Layer {
  public:
   LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     for (const Shape& other : inputs) {
@@ -39,7 +39,8 @@ class Sum final : public EachPosition {
     }
     return {.out = inputs.front(),
             .reads_input = false,
-            .flops = inputs.front().size() * static_cast<Index>(inputs.size() - 1)};
+            .flops = inputs.front().size() * static_cast<Index>(inputs.size() - 1),
+            .kept_size = 0};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -62,7 +63,7 @@ class Sum final : public EachPosition {
 
 // The outputs of several chains side by side. Joins the last dimension: features of vectors, channels of
 // images.
-class Concat final : public EachPosition {
+class Concat final : public Layer {
  public:
   LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     Shape out = inputs.front();
@@ -76,7 +77,7 @@ class Concat final : public EachPosition {
       out.dims.back() += shape.dims.back();
     }
     width_ = out.dims.back();
-    return {.out = out, .reads_input = false};
+    return {.out = out, .reads_input = false, .kept_size = 0};
   }
 
   void forward(const ForwardArgs& args) const override {

@@ -13,7 +13,7 @@ namespace {
 
 // The rows of the inner layer are the positions of all samples; where there is padding and much to compute,
 // the positions that count alone.
-class OnPositions final : public EachPosition, public BatchStatistics {
+class OnPositions final : public Layer, public BatchStatistics {
  public:
   explicit OnPositions(std::unique_ptr<Layer> layer) : layer_(std::move(layer)) {}
 
@@ -35,6 +35,7 @@ class OnPositions final : public EachPosition, public BatchStatistics {
     traits.out = SequenceShape{.positions = positions_, .channels = out_.size()}.shape();
     traits.cache_size *= positions_;
     traits.flops *= positions_;
+    traits.kept_size = 0;
     traits.weight_use.factored = {};  // as many rows as positions are too many to be sent as factors
     return traits;
   }

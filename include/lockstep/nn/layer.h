@@ -202,18 +202,6 @@ struct WeightUse {
   Range arranged = {};  ///< kernels keep a copy in a layout of their own, in each thread for each direction
 };
 
-/// For a layer of sequences none of whose positions sees one behind it: it can take one position after
-/// another (next_position.h), with what it keeps of those before.
-class Incremental {
- public:
-  virtual ~Incremental() = default;
-  /// Scalars kept of a sample.
-  virtual Index kept_size() const = 0;
-  /// The outputs at a position, in evaluation: x and y have that one alone of n samples. `kept`: n x
-  /// kept_size(), as the calls for the positions before left it.
-  virtual void forward_next(const ForwardArgs& args, Index position, std::span<Scalar> kept) const = 0;
-};
-
 class OnnxNodes;
 struct OnnxLayer;
 class SplitLayer;
@@ -243,6 +231,9 @@ struct LayerTraits {
       {};                     ///< those of backward that make the gradient of the input, if others
   WeightUse weight_use = {};  ///< weights of which kernels or exchange make use in a way of their own
   EnsemblePart ensemble_part = EnsemblePart::kNone;
+  /// For a layer of sequences none of whose positions sees one behind it, so that it can take one position
+  /// after another (next_position.h): scalars of a sample that it keeps of those before.
+  std::optional<Index> kept_size = {};
 };
 
 class Layer {
@@ -262,21 +253,16 @@ class Layer {
   virtual bool takes_sequences() const { return false; }
   /// Positions of an output, a sequence, that count where so many of the input do.
   virtual Index length_of_output(Index length) const { return length; }
-  /// Null for a layer that needs all positions of a sequence at once.
-  virtual const Incremental* incremental() const { return nullptr; }
+  /// The outputs at a position, in evaluation, of a layer with LayerTraits::kept_size: x and y have that one
+  /// alone of n samples. `kept`: n x kept_size, as the calls for the positions before left it.
+  virtual void forward_next(const ForwardArgs& args, Index /*position*/, std::span<Scalar> /*kept*/) const {
+    forward(args);
+  }
   /// This layer, if its weights lie in blocks that ranks can divide among themselves (split_layer.h).
   virtual const SplitLayer* split() const { return nullptr; }
   /// Adds what it computes in evaluation to a graph of ONNX (onnx_words.h); gives its output, in the order
   /// inside the graph. "" where ONNX has no words for it.
   virtual std::string add_to(OnnxNodes& /*graph*/, const OnnxLayer& /*layer*/) const { return {}; }
-};
-
-/// A layer whose forward() takes one position of a sequence as it takes all.
-class EachPosition : public Layer, public Incremental {
- public:
-  const Incremental* incremental() const final { return this; }
-  Index kept_size() const final { return 0; }
-  void forward_next(const ForwardArgs& args, Index, std::span<Scalar>) const override { forward(args); }
 };
 
 struct LayerEntry {

@@ -20,7 +20,7 @@
 namespace lockstep {
 namespace {
 
-class Attend final : public Layer, public Incremental {
+class Attend final : public Layer {
  public:
   explicit Attend(TermArguments& arguments) {
     shape_.heads = arguments.take_index("heads", 1);
@@ -48,7 +48,8 @@ class Attend final : public Layer, public Incremental {
     return {.out = SequenceShape{.positions = in.positions, .channels = shape_.output_width()}.shape(),
             .reads_output = true,
             .cache_size = cache_size(),
-            .flops = 4 * pairs * shape_.output_width()};  // two products, of the pairs that are seen
+            .flops = 4 * pairs * shape_.output_width(),  // two products, of the pairs that are seen
+            .kept_size = shape_.causal ? std::optional(kept_size()) : std::nullopt};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -72,8 +73,6 @@ class Attend final : public Layer, public Incremental {
     }
   }
 
-  const Incremental* incremental() const override { return shape_.causal ? this : nullptr; }
-  Index kept_size() const override { return shape_.positions * 2 * shape_.kv_heads * shape_.size; }
   void forward_next(const ForwardArgs& args, Index position, std::span<Scalar> kept) const override {
     for (Index row = 0; row < args.y.rows(); ++row) {
       attend_next(shape_, args.x().data() + row * args.x().cols(), position + 1,
@@ -111,6 +110,7 @@ class Attend final : public Layer, public Incremental {
   static constexpr Index kSeedScalars = sizeof(std::uint64_t) / sizeof(Scalar);
 
   Index cache_size() const { return logs() + (dropout_ > 0 ? kSeedScalars : 0); }
+  Index kept_size() const { return shape_.positions * 2 * shape_.kv_heads * shape_.size; }
   Index logs() const { return shape_.heads * shape_.positions; }
 
   // Behind the logs of a sample stands the seed of its draws, for the backward pass too; 0: nothing is

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-class Positions final : public Layer, public Incremental {
+class Positions final : public Layer {
  public:
   explicit Positions(TermArguments& arguments)
       : kind_(arguments.take_next("learned or sinusoidal")), init_(arguments) {
@@ -27,8 +27,11 @@ class Positions final : public Layer, public Incremental {
   LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     sequence_ = expect_sequence(inputs.front());
     const auto [positions, channels] = sequence_;
-    const LayerTraits traits{
-        .out = inputs.front(), .in_place = true, .reads_input = false, .flops = positions * channels};
+    const LayerTraits traits{.out = inputs.front(),
+                             .in_place = true,
+                             .reads_input = false,
+                             .flops = positions * channels,
+                             .kept_size = 0};
     if (is_learned()) {
       weight_ = params.declare(init_.of(
           params,
@@ -52,8 +55,6 @@ class Positions final : public Layer, public Incremental {
     if (args.y.data() != args.x().data()) std::ranges::copy(args.x().values(), args.y.data());
     add_to_rows(vectors(args), args.y);
   }
-  const Incremental* incremental() const override { return this; }
-  Index kept_size() const override { return 0; }
   void forward_next(const ForwardArgs& args, Index position, std::span<Scalar>) const override {
     const Index channels = sequence_.channels;
     std::ranges::copy(args.x().values(), args.y.data());
