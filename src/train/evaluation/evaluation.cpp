@@ -125,10 +125,6 @@ Range Evaluation::reliability_columns() const {
   return {begin, begin + (has_probabilities(context_.loss.form()) ? kReliabilitySums : 0)};
 }
 
-Index Evaluation::columns() const {
-  return reliability_columns().end + context_.metrics.needs().sums + horizon_;
-}
-
 std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
                                            const std::function<bool()>& interrupted) {
   const Stopwatch watch;

@@ -52,10 +52,6 @@ void WeightAverage::add(std::span<const Scalar> weights, std::span<const Scalar>
   if (!moments.empty()) move_towards(this->moments(), moments, share);
 }
 
-void WeightAverage::set_moments(std::span<const Scalar> moments) {
-  std::ranges::copy(moments, this->moments().begin());
-}
-
 ModelValues WeightAverage::gather_model() {
   if (!gathered_) {
     comm_.start_all_gather(as_buffer(weights()), slices_)->wait();
@@ -83,10 +79,6 @@ void WeightAverage::add_training_weights(SavedState& state, std::span<const Scal
                    .chunk_offsets = model_.layout().chunk_offsets()});
 }
 
-void WeightAverage::resume() {
-  if (has_begun()) comm_.broadcast(as_buffer(values_.span()), 0);
-}
-
 void WeightAverage::load(const ModelValues& values) {
   std::ranges::copy(values.weights, weights().begin());
   std::ranges::copy(values.state, moments().begin());
@@ -108,10 +100,6 @@ void load_training_values(const CheckpointReader& checkpoint, const Model& model
                        .optional = true});
   }
   checkpoint.fill(weights);
-}
-
-void BestWeights::allocate() {
-  if (stored_.size() == 0) stored_ = AlignedBuffer<Scalar>(model_.stored_layout().size);
 }
 
 void BestWeights::keep(const ModelValues& values, Index step) {

@@ -70,7 +70,7 @@ Index rounded_bytes(const Model& model) {
 // do with less.)
 Index arranged_bytes(const Model& model) {
   Index numbers = 0;
-  for (const ModelOp& op : model.ops()) numbers += op.layer->weight_use().arranged.size();
+  for (const ModelOp& op : model.ops()) numbers += op.weight_use.arranged.size();
   return 2 * numbers * (model.precision() == Precision::kBf16 ? Index{sizeof(Bf16)} : kScalarBytes);
 }
 

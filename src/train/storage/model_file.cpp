@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -298,10 +297,8 @@ Shape ModelFile::input() const {
 std::optional<Scalar> ModelFile::temperature() const {
   const std::optional<std::string> text = fact(kTemperatureFact);
   if (!text) return std::nullopt;
-  Scalar value = 0;
-  const char* end = text->data() + text->size();
-  const auto [rest, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || rest != end || !std::isfinite(value) || value <= 0) {
+  const std::optional<Scalar> value = number_in<Scalar>(*text);
+  if (!value || !std::isfinite(*value) || *value <= 0) {
     fail(path_, fmt::format("{} is {}: expected a number above 0", kTemperatureFact, excerpt(*text)));
   }
   return value;

@@ -166,7 +166,7 @@ class Evaluation {
   }
   void measure_naive_forecasts(const RecordSource& source);
   Range reliability_columns() const;
-  Index columns() const;
+  Index columns() const { return reliability_columns().end + context_.metrics.needs().sums + horizon_; }
   // Whether the rows that are measured have weights.
   bool has_weights() const { return info_.weighted || !context_.class_weights.empty(); }
 
