@@ -4,12 +4,13 @@
 set(cold_rooms "app|comm|config|report|train/plan|train/storage")
 # Hash and random numbers are needed in each step and for each checkpoint.
 set(cold_files "base/(aligned|build|catalog|embedded|file|json|log|output|process|terminal|terms|text|trace)"
-               "data/table/(inspect/(findings|inspect)|values/schema_json|schema/(declare_columns|infer|kept_columns|learn_schema))")
+               "data/inspect/(findings|inspect)"
+               "data/table/(values/schema_json|schema/(declare_columns|infer|kept_columns|learn_schema))")
 list(JOIN cold_files "|" cold_files)
 set(cold_sources "/src/((${cold_rooms})/|${cold_files})")
 
 # Rooms of a few files are compiled with the room that they belong to.
-set(small_rooms "app/.*|data/augmentations|data/hdf5|data/table/.*|distributed/exchange/.*|distributed/strategies/parameter_server|nn/losses"
+set(small_rooms "app/.*|data/(inputs|inspect|kinds|loading|parts|text|windows)(/.*)?|data/table/.*|distributed/exchange/.*|distributed/strategies/parameter_server|nn/losses"
                 "|optim/.*|report/.*|train/storage/.*|train/bench")
 list(JOIN small_rooms "" small_rooms)
 set(lockstep_max_batch 16)

@@ -62,8 +62,13 @@ RunOutcome train_run(Communicator& comm, const CommandLine& line, const ConfigTe
 
 /// The predictions that are wanted.
 struct PredictRequest {
+  std::string path = {};                 ///< --output
+  std::string format = {};               ///< --format; "": that of the path
   std::optional<std::string> keep = {};  ///< --keep: columns of the input, as a list
   PredictionView view = {};              ///< --proba, --top, --threshold
+  /// Rows are numbered as those of the input: also records that cannot be read have one, and padding has
+  /// none. Else each row of Prediction has a line.
+  bool as_input = true;
 };
 PredictRequest read_predict_request(const CommandLine& line);
 

@@ -50,6 +50,10 @@ PageMemory& PageMemory::operator=(PageMemory&& other) noexcept {
   return *this;
 }
 
+void PageMemory::ask_for_huge_pages() {
+  if (data_ != nullptr) ::madvise(data_, static_cast<std::size_t>(size_) * sizeof(Scalar), MADV_HUGEPAGE);
+}
+
 void PageMemory::release(Range range) {
   const Index page = ::sysconf(_SC_PAGESIZE) / Index{sizeof(Scalar)};
   const Index begin = round_up(range.begin, page);

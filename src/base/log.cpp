@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/terminal.h"
 

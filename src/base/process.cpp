@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
-#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -119,11 +117,8 @@ std::optional<std::string> environment_text(const char* name) {
 std::optional<Index> environment_number(const char* name) {
   const std::optional<std::string> text = environment_text(name);
   if (!text) return std::nullopt;
-  Index number = 0;
-  const char* const end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc() || stop != end || number < 0 || number > kMaxNumber) return std::nullopt;
-  return number;
+  const std::optional<Index> number = number_in<Index>(*text);
+  return number && *number >= 0 && *number <= kMaxNumber ? number : std::nullopt;
 }
 
 std::optional<Index> launched_rank() {

@@ -89,10 +89,6 @@ Index RandomStream::below(Index end) {
   return static_cast<Index>(std::uint64_t{bits()} * static_cast<std::uint64_t>(end) >> 32);
 }
 
-float RandomStream::uniform() {
-  return static_cast<float>(bits() >> 8) * 0x1p-24f;
-}
-
 float RandomStream::normal() {
   if (has_spare_) {
     has_spare_ = false;

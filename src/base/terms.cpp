@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -148,14 +147,6 @@ std::string shown(const TermArgument& argument) {
   return argument.key.empty() ? argument.value : argument.key + "=" + argument.value;
 }
 
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::vector<Term> parse_terms(std::string_view text, const TermsOption& option) {
@@ -180,7 +171,7 @@ Index TermArguments::take_index(std::string_view key, Index least, std::optional
     for (const TermArgument& other : term_->arguments) given += shown(other) + ", ";
     fail(fmt::format("'{}' is missing: write {}({}{})", key, term_->name, excerpt(given), key));
   }
-  const std::optional<Index> value = parse_number<Index>(argument->value);
+  const std::optional<Index> value = number_in<Index>(argument->value);
   if (!value || *value < least) {
     fail(fmt::format("'{}' must be a whole number of at least {}, found {}", key, least,
                      in_quotes(argument->value)));
@@ -191,7 +182,7 @@ Index TermArguments::take_index(std::string_view key, Index least, std::optional
 double TermArguments::take_number(std::string_view key, double fallback) {
   const TermArgument* argument = take(key, true);
   if (argument == nullptr) return fallback;
-  const std::optional<double> value = parse_number<double>(argument->value);
+  const std::optional<double> value = number_in<double>(argument->value);
   if (!value || !std::isfinite(*value)) {
     fail(fmt::format("'{}' must be a number, found {}", key, in_quotes(argument->value)));
   }

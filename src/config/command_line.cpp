@@ -302,10 +302,6 @@ std::span<const OwnFlag> own_flags() {
   return kFlags;
 }
 
-std::string OwnFlag::words() const {
-  return "--" + name + (value_name.empty() ? "" : " " + value_name);
-}
-
 std::vector<std::string> CommandLine::values(std::string_view flag) const {
   const auto found = flags.find(flag);
   return found == flags.end() ? std::vector<std::string>() : found->second;

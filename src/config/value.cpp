@@ -4,23 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <system_error>
 
 #include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
 
 // The values between the commas; nothing if one of them is no value of the type.
 template <class T>
@@ -69,11 +58,11 @@ std::optional<bool> ValueType<bool>::parse(std::string_view text) {
 }
 
 std::optional<Index> ValueType<Index>::parse(std::string_view text) {
-  return parse_number<Index>(text);
+  return number_in<Index>(text);
 }
 
 std::optional<double> ValueType<double>::parse(std::string_view text) {
-  const std::optional<double> value = parse_number<double>(text);
+  const std::optional<double> value = number_in<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 

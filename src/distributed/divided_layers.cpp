@@ -159,14 +159,6 @@ void DividedLayer::begin_step(std::span<const Index> rows) {
   }
 }
 
-Index DividedLayer::rank_of(Index replica) const {
-  return part_of(plan_.replicas, plan_.workers(), replica);
-}
-
-ConstMatrix DividedLayer::input_of(Index replica) const {
-  return {inputs_.data() + at(first_row_, replica) * inputs_size_, rows_of(replica), inputs_size_};
-}
-
 BlockOutputs<Scalar> DividedLayer::own_outputs(Index replica) {
   const Index before = layer_.max_outputs(at(first_row_, replica), own_);
   return {at(begins_, replica), own_, rows_of(replica), own_outputs_.data() + before};

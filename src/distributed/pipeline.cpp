@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/nn/workspace.h"
 
@@ -144,10 +144,6 @@ std::unique_ptr<Request> Pipeline::start_receive(Direction direction, std::span<
   return group_->start_exchange(channel_of(direction), {}, receives);
 }
 
-void Pipeline::share_of_last(std::span<double> numbers) {
-  group_->broadcast(as_buffer(numbers), group_->size() - 1);
-}
-
 void Pipeline::agree(bool& good, double& loss) {
   std::array<double, 2> known{good ? 0.0 : 1.0, loss};
   group_->all_reduce_sum(as_buffer(std::span(known)));
@@ -238,9 +234,7 @@ std::optional<PipelineSchedule> parse_schedule(std::string_view text) {
   if (!text.starts_with(kInterleaved) || !text.ends_with(')')) return std::nullopt;
   const std::string_view number = text.substr(kInterleaved.size(), text.size() - kInterleaved.size() - 1);
   constexpr Index kMaxChunks = 1'000'000;  // no model has more layers
-  Index chunks = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), chunks);
-  if (error != std::errc() || end != number.data() + number.size()) return std::nullopt;
+  const Index chunks = number_in<Index>(number).value_or(0);
   if (chunks < 2 || chunks > kMaxChunks) return std::nullopt;
   return PipelineSchedule{.order = Order::kInterleaved, .chunks = chunks};
 }

@@ -86,18 +86,10 @@ std::span<const Scalar> ReplicaStates::gather() {
   return gathered_.span();
 }
 
-void ReplicaStates::begin_step() {
-  std::ranges::fill(sums_, 0.0);
-}
-
 void ReplicaStates::add(Index replica, Index op, std::span<const double> sums) {
   const OpColumns& own = at(columns_, at(columns_of_, op));
   const std::span<double> mine = part(row(replica), own.columns);
   std::ranges::transform(mine, sums, mine.begin(), std::plus<>());
-}
-
-void ReplicaStates::forget(Index replica) {
-  std::ranges::fill(row(replica), 0.0);
 }
 
 void ReplicaStates::update(BatchStatistics::Update update) {
@@ -133,10 +125,6 @@ std::vector<double> ReplicaStates::sums() const {
   std::vector<double> total(static_cast<std::size_t>(scope_sums_.columns()), 0.0);
   for (std::size_t i = 0; i < sums_.size(); ++i) total[i % total.size()] += sums_[i];
   return total;
-}
-
-void ReplicaStates::move_gathered(std::span<const double> sums, BatchStatistics::Update update) {
-  update_state(sums, adopted_.span(), update, gathered_.span());
 }
 
 void ReplicaStates::adopt(int root) {

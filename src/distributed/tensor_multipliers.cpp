@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -66,11 +64,9 @@ struct Rule {
 Rule parse_rule(std::string_view key, std::string_view text) {
   const std::size_t colon = text.rfind(':');
   const std::string_view number = trimmed(text.substr(colon == text.npos ? text.size() : colon + 1));
-  Rule rule{.pattern = trimmed(text.substr(0, colon))};
-  const char* const end = number.data() + number.size();
-  const auto [rest, error] = std::from_chars(number.data(), end, rule.factor);
-  const bool valid = error == std::errc{} && rest == end && rule.factor >= 0 && rule.factor <= kMaxFactor;
-  if (valid && !rule.pattern.empty()) return rule;
+  const Rule rule{.pattern = trimmed(text.substr(0, colon)),
+                  .factor = number_in<double>(number).value_or(-1)};
+  if (rule.factor >= 0 && rule.factor <= kMaxFactor && !rule.pattern.empty()) return rule;
   throw ConfigError(
       "{} has {}: expected a pattern, a colon and a factor of 0 to 1e6, such as \"bias: 2\" or \"0.*: 0.1\"",
       key, in_quotes(text));

@@ -112,10 +112,6 @@ ModelValues TiedWeights::share(const ModelValues& values) {
   return shared;
 }
 
-void TiedWeights::finish() {
-  if (sending_) std::exchange(sending_, nullptr)->wait();
-}
-
 TiedGradients::TiedGradients(Pipeline& pipeline, const Model& model, const PipelineSchedule& schedule,
                              Index micro_batches)
     : pipeline_(pipeline) {

@@ -9,9 +9,9 @@
 // of keys.
 #include "lockstep/math/attention.h"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -29,7 +29,7 @@ using namespace tiles;
 
 constexpr Index kBlock = 16;  // queries (forward) or keys (backward) at a time
 static_assert(kBlock == kWidth);
-constexpr Index kChunk = 128;  // the others
+constexpr Index kChunk = 128;  // keys (forward) or queries (backward) at a time
 // Above all scores that are masked, and below all others.
 constexpr Scalar kLowest = std::numeric_limits<Scalar>::lowest() / 2;
 constexpr Scalar kMasked = -std::numeric_limits<Scalar>::infinity();
@@ -47,7 +47,8 @@ struct Head {
   Right turned(Index position) const { return {panels + position * width, kWidth, width * kWidth}; }
 };
 
-// A thread's memory, linear in the positions, with any content.
+// A thread's memory, linear in the positions, with any content. Each begins at its start, so a thread has one
+// at a time.
 class Scratch {
  public:
   Scratch(const AttentionShape& shape, Index heads, Index scalars)
@@ -58,7 +59,12 @@ class Scratch {
     const Index needed = heads * positions_ * 2 * width_ + scalars;
     if (own.size() < needed) own = AlignedBuffer<Scalar>(needed);
     next_ = own.data();
+    assert(!in_use() && "a thread has one scratch at a time");
+    in_use() = true;
   }
+  ~Scratch() { in_use() = false; }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
   Scalar* take(Index scalars) {
     Scalar* const taken = next_;
     next_ += round_up(scalars, kWidth);
@@ -70,6 +76,11 @@ class Scratch {
   }
 
  private:
+  static bool& in_use() {
+    thread_local bool used = false;
+    return used;
+  }
+
   Index size_;
   Index width_;
   Index positions_;
@@ -112,7 +123,7 @@ Places places_of(const AttentionShape& shape, Index head) {
           .output = {head * shape.size, shape.output_width(), false}};
 }
 
-// Copies what counts; zeros behind it.
+// Copies the positions that count as the products take them, turned and times a factor; zeros behind them.
 void copy_rows(const AttentionShape& shape, const Scalar* x, const Place& place, Index length,
                const Head& to) {
   // Vectors of a head lie too far apart for the processor to guess the next.
@@ -132,14 +143,10 @@ void copy_rows(const AttentionShape& shape, const Scalar* x, const Place& place,
 }
 
 void fill_panels(Index positions, const Head& head) {
-  using namespace Eigen::internal;
   for (Index t = 0; t < positions; t += kLanes) {
     for (Index i = 0; i < head.width; i += kLanes) {
-      PacketBlock<Packet, kLanes> square;
-      for (Index j = 0; j < kLanes; ++j) square.packet[j] = ploadu<Packet>(head.row(t + j) + i);
-      ptranspose(square);
-      Scalar* const to = head.panels + t / kWidth * kWidth * head.width + i * kWidth + t % kWidth;
-      for (Index j = 0; j < kLanes; ++j) pstoreu(to + j * kWidth, square.packet[j]);
+      turn_square(head.row(t) + i, head.width,
+                  head.panels + t / kWidth * kWidth * head.width + i * kWidth + t % kWidth);
     }
   }
 }
@@ -198,7 +205,7 @@ void draw_factors(const AttentionDropout& dropout, Index head, Index key, Index 
   fill_bits({.seed = dropout.seed,
              .purpose = Purpose::kDropout,
              .a = static_cast<std::uint64_t>(head),
-             .b = static_cast<std::uint64_t>(key << 32 | query)},
+             .b = static_cast<std::uint64_t>(key) << 32 | static_cast<std::uint64_t>(query)},
             bits);
   const auto kept = static_cast<Scalar>(1 / (1 - dropout.rate));
   const auto dropped = static_cast<std::uint32_t>(std::ceil(std::ldexp(dropout.rate, kDigits)));
@@ -306,7 +313,10 @@ struct HeadBackward {
     }
   }
 
-  // The keys from `key` on with `count` queries from `query` on.
+  // The keys from `key` on with `count` queries from `query` on. In the forward pass, of the scores S = Q
+  // K^T: P = e^(S - log), Y = (P * factors) V. So, with a row for each query:
+  //   dP = (dY V^T) * factors;  dS = P * (dP - dY . Y);  dV += (P * factors)^T dY;  dK += dS^T Q;  dQ += dS K
+  // Here `weights` are P and `slopes` dP, then dS, with a row for each key.
   void block(Index key, Index query, Index count) const {
     const auto replace = [](Scalar* to) { return Result{to, kChunk, Write::kReplace}; };
     const auto add = [&](Scalar* to) { return Result{to, q.width, Write::kAdd}; };
@@ -364,8 +374,9 @@ Range AttentionShape::seeing(Index key, Index length) const {
 }
 
 void attend(const AttentionShape& shape, const AttentionInput& input, Scalar* y, Scalar* logs) {
-  const auto& [x, length, dropout] = input;
-  HeadForward pass{shape, length, dropout};
+  const Scalar* const x = input.x;
+  const Index length = input.length;
+  HeadForward pass{shape, length, input.dropout};
   std::fill(y + length * shape.output_width(), y + shape.positions * shape.output_width(), Scalar{0});
   std::fill_n(logs, shape.heads * shape.positions, Scalar{0});
   for (Index head = 0; head < shape.heads; ++head) {
@@ -392,8 +403,9 @@ void attend(const AttentionShape& shape, const AttentionInput& input, Scalar* y,
 }
 
 void attend_backward(const AttentionShape& shape, const AttentionBackward& pass, Scalar* dx) {
-  const auto& [x, length, dropout] = pass.input;
-  HeadBackward own{shape, length, dropout};
+  const Scalar* const x = pass.input.x;
+  const Index length = pass.input.length;
+  HeadBackward own{shape, length, pass.input.dropout};
   for (Index head = 0; head < shape.heads; ++head) {
     const Places at = places_of(shape, head);
     own.number = head;

@@ -10,6 +10,7 @@
 #include "lockstep/math/kernels.h"
 
 // GCC says of vectors that they lose their alignment as arguments of a template.
+#pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 
 namespace lockstep::tiles {
@@ -89,4 +90,15 @@ inline void multiply(Index rows, Index columns, Index depth, Left a, Right b, Re
   take(multiply_columns<kVectors>, kWidth);
 }
 
+// Turns a square of kLanes x kLanes numbers, whose rows begin `stride` apart, into one of a panel.
+inline void turn_square(const Scalar* from, Index stride, Scalar* to) {
+  using namespace Eigen::internal;
+  PacketBlock<Packet, kLanes> square;
+  for (Index j = 0; j < kLanes; ++j) square.packet[j] = ploadu<Packet>(from + j * stride);
+  ptranspose(square);
+  for (Index j = 0; j < kLanes; ++j) pstoreu(to + j * kWidth, square.packet[j]);
+}
+
 }  // namespace lockstep::tiles
+
+#pragma GCC diagnostic pop

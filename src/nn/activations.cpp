@@ -38,10 +38,10 @@ std::vector<Users> users_of(const Model& model) {
   };
   for (Index i = 0; i < std::ssize(ops); ++i) {
     const ModelOp& op = model.op(i);
-    if (op.layer->only_reshapes()) continue;
+    if (op.only_reshapes) continue;
     if (op.received) note(i, kModelInput, false);  // the caller fills it before the first run
-    for (const Index input : op.inputs) note(input, i, op.layer->reads_input());
-    note(i, i, op.layer->reads_output());
+    for (const Index input : op.inputs) note(input, i, op.reads_input);
+    note(i, i, op.reads_output);
   }
   note(std::ssize(ops) - 1, std::ssize(ops), false);
   // The loss is taken of what the members of an ensemble put out.
@@ -191,7 +191,7 @@ ActivationMemory activation_memory(const Model& model, Index batch, ActivationRe
   for (Index i = 0; i < std::ssize(users); ++i) {
     const auto& [ops, reads_back] = at(users, i);
     RetainedSamples& samples = at(memory.samples, i);
-    if (!model.owns_output(i) || model.op(i).layer->only_reshapes()) continue;
+    if (!model.owns_output(i) || model.op(i).only_reshapes) continue;
     const bool whole = !shares || (trains && reads_back);
     samples.output = whole ? batch : samples_at_once(forward, ops, batch);
     if (trains) samples.gradient = samples_at_once(backward, ops, batch);
@@ -229,7 +229,7 @@ Index activation_bytes(const Model& model, Index batch, ActivationRetention kept
   Index scalars = memory.outputs.size + memory.gradients.size;
   if (kept == ActivationRetention::kForTraining) scalars += tied_gradient_size(model);
   for (const ModelOp& op : model.ops()) {
-    if (!op.layer->only_reshapes()) scalars += batch * op.layer->cache_size();
+    if (!op.only_reshapes) scalars += batch * op.cache_size;
   }
   return scalars * Index{sizeof(Scalar)};
 }

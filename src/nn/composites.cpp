@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -15,7 +14,7 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "model_builder.h"
-#include "nn/layers/sequence_input.h"
+#include "nn/layers/scratch.h"
 
 namespace lockstep {
 namespace {
@@ -30,16 +29,18 @@ void expect_chains(const ModelBuilder& graph, const Term& term, const std::strin
 }
 
 // y = a + b + ...: the join of residual and wide_deep.
-class Sum final : public EachPosition {
+class Sum final : public Layer {
  public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     for (const Shape& other : inputs) {
       if (other == inputs.front()) continue;
       throw ConfigError("cannot add {} and {}: both must give the same shape", to_string(inputs.front()),
                         to_string(other));
     }
-    flops_ = inputs.front().size() * static_cast<Index>(inputs.size() - 1);
-    return inputs.front();
+    return {.out = inputs.front(),
+            .reads_input = false,
+            .flops = inputs.front().size() * static_cast<Index>(inputs.size() - 1),
+            .kept_size = 0};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -54,22 +55,17 @@ class Sum final : public EachPosition {
     }
   }
 
-  bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Sum", layer.inputs);
   }
-  Index flops() const override { return flops_; }
-
- private:
-  Index flops_ = 0;
 };
 
 // The outputs of several chains side by side. Joins the last dimension: features of vectors, channels of
 // images.
-class Concat final : public EachPosition {
+class Concat final : public Layer {
  public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     Shape out = inputs.front();
     out.dims.back() = 0;
     for (const Shape& shape : inputs) {
@@ -81,7 +77,7 @@ class Concat final : public EachPosition {
       out.dims.back() += shape.dims.back();
     }
     width_ = out.dims.back();
-    return out;
+    return {.out = out, .reads_input = false, .kept_size = 0};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -111,7 +107,6 @@ class Concat final : public EachPosition {
     }
   }
 
-  bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Concat", layer.inputs, {{"axis", onnx_last_axis(layer.in.front())}});

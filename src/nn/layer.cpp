@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -44,9 +43,8 @@ BatchNormMode parse_batch_norm_mode(std::string_view text) {
   constexpr std::string_view kGroup = "group(";
   if (text.starts_with(kGroup) && text.ends_with(")")) {
     const std::string_view digits = text.substr(kGroup.size(), text.size() - kGroup.size() - 1);
-    BatchNormMode mode{.kind = Kind::kGroup};
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mode.group);
-    if (error == std::errc{} && end == digits.data() + digits.size() && mode.group >= 1) return mode;
+    const std::optional<Index> group = number_in<Index>(digits);
+    if (group && *group >= 1) return {.kind = Kind::kGroup, .group = *group};
   }
   throw ConfigError("batch norm expects local, averaged, sync or group(G) with G replicas, found {}",
                     in_quotes(text));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -22,7 +21,7 @@ constexpr Index kAllOps = std::numeric_limits<Index>::max();
 // Stands for a tensor of an earlier stage.
 class ReceivedTensor final : public Layer {
  public:
-  Shape declare(std::span<const Shape>, ParamDeclarer&) override { return {}; }
+  LayerTraits declare(std::span<const Shape>, ParamDeclarer&) override { return {}; }
   void forward(const ForwardArgs&) const override {}
   void backward(const BackwardArgs&) const override {}
 };
@@ -32,7 +31,7 @@ bool is_needed(const std::vector<ModelOp>& ops, const std::vector<Index>& takers
   for (Index i = number; i != kModelInput;) {
     const auto at = static_cast<std::size_t>(i);
     if (takers[at] > 1) return true;
-    if (!ops[at].layer->only_reshapes()) return ops[at].layer->reads_output();
+    if (!ops[at].only_reshapes) return ops[at].reads_output;
     i = ops[at].inputs.front();
   }
   return true;
@@ -50,7 +49,7 @@ std::vector<Index> owners_of(const std::vector<ModelOp>& ops, std::span<const In
   std::vector<Index> owners;
   for (const ModelOp& op : ops) {
     const Index below = op.received ? kModelInput : op.inputs.front();
-    const bool shares = op.layer->only_reshapes() || (op.layer->in_place() && !is_needed(ops, takers, below));
+    const bool shares = op.only_reshapes || (op.in_place && !is_needed(ops, takers, below));
     if (!shares) {
       owners.push_back(std::ssize(owners));
     } else {
@@ -65,7 +64,7 @@ void check_ensemble(const ModelBuilder& builder) {
   const std::vector<ModelOp>& ops = builder.nodes();
   std::vector<bool> gives_members;  // for each op
   for (const ModelOp& op : ops) {
-    const EnsemblePart part = op.layer->ensemble_part();
+    const EnsemblePart part = op.ensemble_part;
     const bool takes_members = std::ranges::any_of(
         op.inputs, [&](Index input) { return input != kModelInput && at(gives_members, input); });
     const bool begins = part == EnsemblePart::kBegin;
@@ -81,7 +80,7 @@ void check_ensemble(const ModelBuilder& builder) {
 Index count_members(const ModelBuilder& builder) {
   check_ensemble(builder);
   const ModelOp& last = builder.nodes().back();
-  return last.layer->ensemble_part() == EnsemblePart::kEnd ? last.out.dims.front() : 1;
+  return last.ensemble_part == EnsemblePart::kEnd ? last.out.dims.front() : 1;
 }
 
 struct BuiltOps {
@@ -248,7 +247,7 @@ std::vector<FactoredTensor> Model::factored_tensors() const {
   std::vector<FactoredTensor> tensors;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const ModelOp& op = ops_[i];
-    const Range range = op.layer->weight_use().factored;
+    const Range range = op.weight_use.factored;
     if (range.empty() || op.shares) continue;
     tensors.push_back({static_cast<Index>(i), range, op.out.size(), op.in.front().size()});
   }
@@ -257,7 +256,7 @@ std::vector<FactoredTensor> Model::factored_tensors() const {
 
 Index Model::training_flops() const {
   Index total = 0;
-  for (const ModelOp& op : ops_) total += 3 * op.layer->flops();
+  for (const ModelOp& op : ops_) total += 3 * op.flops;
   return total;
 }
 
@@ -279,7 +278,7 @@ KernelWeights::KernelWeights(const Model& model) {
     Rounding rounding;
     std::unordered_set<Index> begins;
     for (const ModelOp& op : model.ops()) {
-      const Range tensor = op.layer->weight_use().rounded;
+      const Range tensor = op.weight_use.rounded;
       if (tensor.empty() || (op.tie && op.tie->borrowed) != borrowed) continue;
       // Layers that share a weight name the same range.
       if (begins.insert(tensor.begin).second) rounding.tensors.push_back(tensor);

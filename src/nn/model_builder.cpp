@@ -70,10 +70,11 @@ class JoinedMembers final : public Layer {
  public:
   explicit JoinedMembers(Link link) : link_(link) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     members_ = inputs.front().dims[0];
     outputs_ = inputs.front().dims[1];
-    return {{outputs_}};
+    return {
+        .out = {{outputs_}}, .reads_input = false, .cache_size = cache_size(), .flops = members_ * outputs_};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -85,16 +86,14 @@ class JoinedMembers final : public Layer {
   // Training takes the loss of each member: see Model::members().
   void backward(const BackwardArgs&) const override {}
 
-  bool reads_input() const override { return false; }
-  Index cache_size() const override { return link_ == Link::kSoftmax ? members_ : 0; }
-  Index flops() const override { return members_ * outputs_; }
-
   // The input is [N, 1, members, outputs].
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    return graph.add("Flatten", {add_mean(graph, layer.inputs.front())}, {{"axis", Index{1}}});
+    return graph.flatten(add_mean(graph, layer.inputs.front()));
   }
 
  private:
+  Index cache_size() const { return link_ == Link::kSoftmax ? members_ : 0; }
+
   // [N, 1, 1, outputs]
   std::string add_mean(OnnxNodes& graph, const std::string& z) const {
     const std::vector<OnnxAttribute> over_members{{"axes", std::vector<Index>{1, 2}}};
@@ -238,10 +237,6 @@ ConfigError ModelBuilder::error(const std::string& path, const std::string& text
   return ConfigError("{}: layer {} {}: {}", option_, path, in_quotes(text), problem);
 }
 
-const Shape& ModelBuilder::shape(Index op) const {
-  return op == kModelInput ? input_ : at(ops_, op).out;
-}
-
 Index ModelBuilder::add_chain(std::span<const Term> chain, Index input, const std::string& path) {
   for (const std::size_t position : run_order(chain)) {
     input = add_term(chain[position], input,
@@ -283,7 +278,7 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   op.inputs = std::move(inputs);
   Declarer declarer(*this, path);
   try {
-    op.out = op.layer->declare(op.in, declarer);
+    static_cast<LayerTraits&>(op) = op.layer->declare(op.in, declarer);
     find_lengths(op);
   } catch (const ConfigError& problem) {
     throw ConfigError("{}: {} on {}: {}", option_, op.title,

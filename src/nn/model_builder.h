@@ -21,7 +21,7 @@ class ModelBuilder {
   ModelBuilder(const ModelOptions& options, const Shape& input, std::span<const Range> kept);
 
   /// Shape of what an op gives, or of the model's input.
-  const Shape& shape(Index op) const;
+  const Shape& shape(Index op) const { return op == kModelInput ? input_ : at(ops_, op).out; }
   /// Adds a chain of terms behind `input`, named "path.0", "path.1", ...; gives its last op.
   Index add_chain(std::span<const Term> chain, Index input, const std::string& path);
   /// Adds one layer; `text` is for messages.

@@ -7,20 +7,18 @@
 namespace lockstep {
 
 bool goes_by_position(const Model& model) {
-  return std::ranges::all_of(model.ops(),
-                             [](const ModelOp& op) { return op.layer->incremental() != nullptr; });
+  return std::ranges::all_of(model.ops(), [](const ModelOp& op) { return op.kept_size.has_value(); });
 }
 
 NextPosition::NextPosition(const Model& model, Index samples) : model_(model), samples_(samples) {
   for (const ModelOp& op : model.ops()) {
-    const Incremental* const incremental = op.layer->incremental();
-    error_if(incremental == nullptr,
+    error_if(!op.kept_size,
              "{} cannot go on from one position to the next: generating takes layers that see no position "
              "behind their own, such as attention(heads, causal=true)",
              op.title);
     memory_.push_back({.output = AlignedBuffer<Scalar>(samples * op.out.dims.back()),
-                       .cache = AlignedBuffer<Scalar>(samples * op.layer->cache_size()),
-                       .kept = AlignedBuffer<Scalar>(samples * incremental->kept_size())});
+                       .cache = AlignedBuffer<Scalar>(samples * op.cache_size),
+                       .kept = AlignedBuffer<Scalar>(samples * *op.kept_size)});
   }
 }
 
@@ -44,7 +42,7 @@ ConstMatrix NextPosition::next(const ModelValues& values, const ConstMatrix& x) 
                         .state = values.state,
                         .sums = {},
                         .lengths = {}};
-    op.layer->incremental()->forward_next({args, own.cache.span(), {}, y}, position_, own.kept.span());
+    op.layer->forward_next({args, own.cache.span(), {}, y}, position_, own.kept.span());
   }
   ++position_;
   return output_of(std::ssize(memory_) - 1, x);

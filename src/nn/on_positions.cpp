@@ -6,34 +6,44 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/onnx_words.h"
 #include "model_builder.h"
-#include "nn/layers/sequence_input.h"
+#include "nn/layers/scratch.h"
 
 namespace lockstep {
 namespace {
 
 // The rows of the inner layer are the positions of all samples; where there is padding and much to compute,
 // the positions that count alone.
-class OnPositions final : public EachPosition, public BatchStatistics {
+class OnPositions final : public Layer, public BatchStatistics {
  public:
   explicit OnPositions(std::unique_ptr<Layer> layer) : layer_(std::move(layer)) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    error_if(layer_->ensemble_part() != EnsemblePart::kNone || layer_->split() != nullptr,
-             "members and split=rows are for vectors: put last, mean_over_time, max_over_time or flatten "
-             "before it");
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const SequenceShape in = *as_sequence(inputs.front());
     positions_ = in.positions;
     in_ = {{in.channels}};
-    const Shape out = layer_->declare(std::span<const Shape>(&in_, 1), params);
-    if (out.dims.size() != 1) throw ConfigError("it makes no vector of a position");
-    out_ = out;
-    return SequenceShape{.positions = positions_, .channels = out.size()}.shape();
+    LayerTraits traits = layer_->declare(std::span<const Shape>(&in_, 1), params);
+    error_if(traits.ensemble_part != EnsemblePart::kNone || layer_->split() != nullptr,
+             "members and split=rows are for vectors: put last, mean_over_time, max_over_time or flatten "
+             "before it");
+    if (traits.out.dims.size() != 1) throw ConfigError("it makes no vector of a position");
+    // A copy of the positions costs as much as some operations on each of their numbers.
+    constexpr Index kWorthACopy = 8;
+    out_ = traits.out;
+    skips_padding_ = traits.reads_input && !traits.reads_output && !traits.in_place &&
+                     layer_->statistics() == nullptr &&
+                     traits.flops >= kWorthACopy * (in_.size() + out_.size());
+    traits.out = SequenceShape{.positions = positions_, .channels = out_.size()}.shape();
+    traits.cache_size *= positions_;
+    traits.flops *= positions_;
+    traits.kept_size = 0;
+    traits.weight_use.factored = {};  // as many rows as positions are too many to be sent as factors
+    return traits;
   }
 
   void forward(const ForwardArgs& args) const override {
     thread_local AlignedBuffer<Scalar> kept_x;
     thread_local AlignedBuffer<Scalar> kept_y;
-    const bool skips = skips_padding(args.lengths);
+    const bool skips = skips_padding_ && args.lengths.given();
     const ConstMatrix x = skips ? packed(args.x(), args.lengths, in_.size(), kept_x) : rows_of(args.x());
     Matrix y = skips ? matrix_in(kept_y, x.rows(), out_.size())
                      : Matrix(args.y.data(), args.y.rows() * positions_, out_.size());
@@ -52,7 +62,7 @@ class OnPositions final : public EachPosition, public BatchStatistics {
     thread_local AlignedBuffer<Scalar> kept_x;
     thread_local AlignedBuffer<Scalar> kept_dy;
     thread_local AlignedBuffer<Scalar> kept_dx;
-    const bool skips = skips_padding(args.lengths);
+    const bool skips = skips_padding_ && args.lengths.given();
     const ConstMatrix x = skips ? packed(args.x(), args.lengths, in_.size(), kept_x) : rows_of(args.x());
     const ConstMatrix y(args.y.data(), args.y.rows() * positions_, out_.size());
     const ConstMatrix dy = skips ? packed(args.dy, args.lengths, out_.size(), kept_dy)
@@ -70,24 +80,12 @@ class OnPositions final : public EachPosition, public BatchStatistics {
     if (whole != nullptr && layer_->statistics() != nullptr) clear_padding(args.lengths, in_.size(), *whole);
   }
 
-  bool only_reshapes() const override { return layer_->only_reshapes(); }
-  bool in_place() const override { return layer_->in_place(); }
-  bool reads_output() const override { return layer_->reads_output(); }
-  bool reads_input() const override { return layer_->reads_input(); }
   bool takes_sequences() const override { return true; }
-  Index cache_size() const override { return positions_ * layer_->cache_size(); }
-  Index flops() const override { return positions_ * layer_->flops(); }
-  // As many rows as positions are too many to be sent as factors.
-  WeightUse weight_use() const override {
-    WeightUse use = layer_->weight_use();
-    use.factored = {};
-    return use;
-  }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     OnnxLayer inner = layer;
     inner.in = {in_};
-    inner.inputs = {graph.add("Reshape", {layer.inputs.front(), graph.add_list({-1, in_.size()})})};
+    inner.inputs = {graph.reshape(layer.inputs.front(), {-1, in_.size()})};
     const std::string y = layer_->add_to(graph, inner);
     if (y.empty()) return y;
     const std::string dims = graph.add(
@@ -131,13 +129,6 @@ class OnPositions final : public EachPosition, public BatchStatistics {
     return of_rows;
   }
 
-  // A copy of the positions costs as much as some operations on each of their numbers.
-  bool skips_padding(const Lengths& lengths) const {
-    constexpr Index kWorthACopy = 8;
-    return lengths.given() && layer_->reads_input() && !layer_->reads_output() && !layer_->in_place() &&
-           layer_->statistics() == nullptr && layer_->flops() >= kWorthACopy * (in_.size() + out_.size());
-  }
-
   // The rows of counted(), and zeros up to one of eight numbers of rows: kernels keep something for each.
   ConstMatrix packed(const ConstMatrix& x, const Lengths& lengths, Index channels,
                      AlignedBuffer<Scalar>& kept) const {
@@ -171,6 +162,7 @@ class OnPositions final : public EachPosition, public BatchStatistics {
   }
 
   std::unique_ptr<Layer> layer_;
+  bool skips_padding_ = false;
   Index positions_ = 0;
   Shape in_;
   Shape out_;

@@ -26,24 +26,27 @@ std::vector<std::string> joined_names(std::vector<std::string> names, const std:
 }
 
 std::string onnx_ordered(OnnxNodes& graph, const std::string& value, const Shape& sample) {
-  if (has_channels(sample))
-    return graph.add("Transpose", {value}, {{"perm", std::vector<Index>{0, 3, 1, 2}}});
+  if (has_channels(sample)) return graph.transpose(value, {0, 3, 1, 2});
   if (is_bare_image(sample)) return graph.add("Unsqueeze", {value, graph.add_list({1})});
   return value;
 }
 
 std::string onnx_rows(OnnxNodes& graph, const std::string& value, const Shape& sample) {
   if (!has_channels(sample)) return onnx_flat(graph, value, sample);
-  return onnx_flat(graph, graph.add("Transpose", {value}, {{"perm", std::vector<Index>{0, 2, 3, 1}}}),
-                   sample);
+  return onnx_flat(graph, graph.transpose(value, {0, 2, 3, 1}), sample);
 }
 
 std::string onnx_flat(OnnxNodes& graph, const std::string& value, const Shape& sample) {
-  return sample.dims.size() == 1 ? value : graph.add("Flatten", {value}, {{"axis", Index{1}}});
+  return sample.dims.size() == 1 ? value : graph.flatten(value);
 }
 
 std::string onnx_swapped(OnnxNodes& graph, const std::string& value) {
-  return graph.add("Transpose", {value}, {{"perm", std::vector<Index>{0, 2, 1}}});
+  return graph.transpose(value, {0, 2, 1});
+}
+
+std::string onnx_slice(OnnxNodes& graph, const std::string& value, Range range, Index axis) {
+  return graph.add(
+      "Slice", {value, graph.add_list({range.begin}), graph.add_list({range.end}), graph.add_list({axis})});
 }
 
 std::string onnx_masked(OnnxNodes& graph, const OnnxLayer& layer, double fill) {
@@ -53,8 +56,7 @@ std::string onnx_masked(OnnxNodes& graph, const OnnxLayer& layer, double fill) {
 }
 
 std::string onnx_positions(OnnxNodes& graph, const std::string& sequence) {
-  return graph.add("Slice", {graph.add("Shape", {sequence}), graph.add_list({1}), graph.add_list({2}),
-                             graph.add_list({0})});
+  return onnx_slice(graph, graph.add("Shape", {sequence}), {1, 2}, 0);
 }
 
 std::string onnx_first_rows(OnnxNodes& graph, const std::string& table, const std::string& sequence) {

@@ -40,6 +40,8 @@ void initialise_tensor(const ParamInfo& param, std::span<Scalar> values, std::ui
       return;
     case Initialiser::kDeviation:
       return fill_normal(values, random, param.deviation);
+    case Initialiser::kUniform:
+      return fill_uniform(values, random, param.deviation);
   }
 }
 

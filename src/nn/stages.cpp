@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -46,7 +45,7 @@ class Division {
   explicit Division(const Model& model) : model_(model), ties_(model_ties(model)) {
     flops_.push_back(0);
     for (Index i = 0; i < ops(); ++i) {
-      flops_.push_back(flops_.back() + 3 * static_cast<double>(model.op(i).layer->flops()));
+      flops_.push_back(flops_.back() + 3 * static_cast<double>(model.op(i).flops));
       weights_.push_back(weights_.back() + (model.op(i).params.empty() ? 0 : 1));
       bytes_.push_back(i == 0 ? 0 : static_cast<double>(crossing_size(model, i) * Index{sizeof(Scalar)}));
     }

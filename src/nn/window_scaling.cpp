@@ -31,10 +31,11 @@ class WindowOp : public Layer {
         standard_(scaling.kind == WindowScaling::Kind::kStandard) {}
 
   // The model's input is the last of the inputs.
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     inputs_ = inputs.back().size();
     const bool is_vector = inputs.back().dims.size() == 1;
-    if (is_vector && labels_ > 0 && window_ > 0 && window_ <= inputs_ / labels_) return inputs.front();
+    if (is_vector && labels_ > 0 && window_ > 0 && window_ <= inputs_ / labels_)
+      return {.out = inputs.front(), .flops = (standard_ ? 6 : 1) * pasts()};
     throw ConfigError("expected a vector that begins with the pasts of {} labels, {} numbers each", labels_,
                       window_);
   }
@@ -65,17 +66,12 @@ class WindowOp : public Layer {
   // In a graph, the pasts as [N, labels, window], and their shifts and deviations (if any) as [N, labels, 1].
   std::array<std::string, 3> add_pasts(OnnxNodes& graph, const std::string& x) const {
     const std::vector<OnnxAttribute> over_time{{"axes", std::vector<Index>{2}}};
-    const std::string values =
-        graph.add("Reshape", {add_slice(graph, x, {0, pasts()}, 1), graph.add_list({-1, labels_, window_})});
-    if (!standard_) return {values, add_slice(graph, values, {window_ - 1, window_}, 2), {}};
+    const std::string values = graph.reshape(onnx_slice(graph, x, {0, pasts()}, 1), {-1, labels_, window_});
+    if (!standard_) return {values, onnx_slice(graph, values, {window_ - 1, window_}, 2), {}};
     const std::string mean = graph.add("ReduceMean", {values}, over_time);
     const std::string centred = graph.add("Sub", {values, mean});
     const std::string variance = graph.add("ReduceMean", {graph.add("Mul", {centred, centred})}, over_time);
     return {values, mean, graph.add("Sqrt", {graph.add("Add", {variance, graph.add_number(kVarianceEps)})})};
-  }
-  static std::string add_slice(OnnxNodes& graph, const std::string& x, Range range, Index axis) {
-    return graph.add("Slice",
-                     {x, graph.add_list({range.begin}), graph.add_list({range.end}), graph.add_list({axis})});
   }
 
   Index labels_;
@@ -129,24 +125,25 @@ class WindowScale final : public WindowOp {
     const auto [values, shift, deviation] = add_pasts(graph, x);
     std::string scaled = graph.add("Sub", {values, shift});
     if (standard_) scaled = graph.add("Div", {scaled, deviation});
-    scaled = graph.add("Reshape", {scaled, graph.add_list({-1, pasts()})});
+    scaled = graph.reshape(scaled, {-1, pasts()});
     if (pasts() == inputs_) return scaled;
-    return graph.add("Concat", {scaled, add_slice(graph, x, {pasts(), inputs_}, 1)}, {{"axis", Index{1}}});
+    return graph.add("Concat", {scaled, onnx_slice(graph, x, {pasts(), inputs_}, 1)}, {{"axis", Index{1}}});
   }
-  Index flops() const override { return (standard_ ? 6 : 1) * pasts(); }
 };
 
 class WindowUnscale final : public WindowOp {
  public:
   WindowUnscale(const WindowScaling& scaling, Index members) : WindowOp(scaling), members_(members) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    const Shape layers = WindowOp::declare(inputs, params);
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    const Shape layers = WindowOp::declare(inputs, params).out;
     const Index outputs = layers.size() / members_;
     horizon_ = outputs / labels_;
-    if (outputs % labels_ == 0) return members_ > 1 ? layers : Shape{{outputs}};
-    throw ConfigError("{} outputs are not {} equal parts, one for each label: change the last layer", outputs,
-                      labels_);
+    error_if(outputs % labels_ != 0,
+             "{} outputs are not {} equal parts, one for each label: change the last layer", outputs,
+             labels_);
+    return {.out = members_ > 1 ? layers : Shape{{outputs}},
+            .flops = (standard_ ? 4 : 0) * pasts() + (standard_ ? 2 : 1) * outputs * members_};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -171,16 +168,13 @@ class WindowUnscale final : public WindowOp {
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const auto [values, shift, deviation] = add_pasts(graph, layer.inputs[1]);
     const auto by_label = [&](const std::string& value, Index members, Index numbers) {
-      return graph.add("Reshape", {value, graph.add_list({-1, members, labels_, numbers})});
+      return graph.reshape(value, {-1, members, labels_, numbers});
     };
     std::string y = by_label(onnx_rows(graph, layer.inputs[0], layer.in[0]), members_, horizon_);
     if (standard_) y = graph.add("Mul", {y, by_label(deviation, 1, 1)});
     y = graph.add("Add", {y, by_label(shift, 1, 1)});
-    if (members_ == 1) return graph.add("Reshape", {y, graph.add_list({-1, labels_ * horizon_})});
-    return graph.add("Reshape", {y, graph.add_list({-1, 1, members_, labels_ * horizon_})});
-  }
-  Index flops() const override {
-    return (standard_ ? 4 : 0) * pasts() + (standard_ ? 2 : 1) * members_ * labels_ * horizon_;
+    if (members_ == 1) return graph.reshape(y, {-1, labels_ * horizon_});
+    return graph.reshape(y, {-1, 1, members_, labels_ * horizon_});
   }
 
  private:

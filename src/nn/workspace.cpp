@@ -55,8 +55,8 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     const ModelOp& op = model.ops()[i];
     OpBuffers& own = buffers_[i];
-    if (op.layer->only_reshapes()) continue;
-    own.cache = AlignedBuffer<Scalar>(max_rows * op.layer->cache_size());
+    if (op.only_reshapes) continue;
+    own.cache = AlignedBuffer<Scalar>(max_rows * op.cache_size);
     own.kept = memory.samples[i];
     own.output = own.kept.output > 0 ? outputs_.data() + memory.outputs.begin[i] : nullptr;
     own.gradient = own.kept.gradient > 0 ? gradients_.data() + memory.gradients.begin[i] : nullptr;
@@ -127,10 +127,6 @@ ConstMatrix Workspace::forward(const Pass& pass) {
   return outputs();
 }
 
-Index Workspace::owner_of(Index op) const {
-  return op == kModelInput ? kModelInput : at(model_.output_owners(), op);
-}
-
 Scalar* Workspace::output_of(Index op, Range rows) {
   const Index owner = owner_of(op);
   if (owner == kModelInput) return nullptr;
@@ -149,18 +145,6 @@ ConstMatrix Workspace::output_of_op(Index op) const {
   const Index owner = owner_of(op);
   const Scalar* y = owner == kModelInput ? x_ : at(buffers_, owner).output;
   return {y, rows_, model_.op(op).out.size()};
-}
-
-Index Workspace::trained_op() const {
-  return std::ssize(buffers_) - (model_.members() > 1 ? 2 : 1);
-}
-
-ConstMatrix Workspace::outputs() const {
-  return output_of_op(std::ssize(buffers_) - 1);
-}
-
-ConstMatrix Workspace::trained_outputs() const {
-  return output_of_op(trained_op());
 }
 
 // At least once, so that an op hears of a batch without samples.
@@ -230,7 +214,7 @@ Lengths Workspace::lengths_of(const ModelOp& op, Range rows) const {
 }
 
 std::span<Scalar> Workspace::cache_of(Index number, Range rows) {
-  const Index cached = model_.op(number).layer->cache_size();
+  const Index cached = model_.op(number).cache_size;
   return part(at(buffers_, number).cache.span(), {rows.begin * cached, rows.end * cached});
 }
 
@@ -260,10 +244,6 @@ Matrix Workspace::input_gradient(Index op) {
 Scalar* Workspace::input_gradient_of(const ModelOp& op, OpBuffers& own, std::size_t input, Range rows) {
   const std::optional<Index> scratch = own.scratch[input];
   return scratch ? scratch_.data() + *scratch : gradient_of(op.inputs[input], rows);
-}
-
-Matrix Workspace::output_gradient() {
-  return {gradient_of(trained_op(), {0, rows_}), rows_, model_.op(trained_op()).out.size()};
 }
 
 void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready) {
@@ -340,10 +320,10 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   const TraceSpan span(TraceKind::kBackward, model_.number_in_whole(number));
   const ModelOp& op = model_.op(number);
   OpBuffers& own = at(buffers_, number);
-  gather_inputs(op, rows, op.layer->reads_input());
+  gather_inputs(op, rows, op.reads_input);
   gather_input_gradients(op, own, rows);
   if (op.lends()) write = Write::kAdd;
-  const Scalar* output = op.layer->reads_output() ? output_of(number, rows) : nullptr;
+  const Scalar* output = op.reads_output ? output_of(number, rows) : nullptr;
   const ConstMatrix y(output, rows.size(), op.out.size());
   const ConstMatrix dy(gradient_of(number, rows), rows.size(), op.out.size());
   FactorBuffers factors;
@@ -386,7 +366,7 @@ void GradientCheck::begin(Index rows, const std::optional<GradientLimit>& limit)
 Range GradientCheck::check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy,
                                    bool factored) {
   if (!limit_) return {};
-  const Range tensor = op.shares ? Range{} : op.layer->weight_use().factored;
+  const Range tensor = op.shares ? Range{} : op.weight_use.factored;
   const bool less_to_read = dy.rows() == rows_ && x.size() + dy.size() < tensor.size();
   if (!factored && !less_to_read) return {};
   const Scalar of_sample = limit_->most / static_cast<Scalar>(limit_->samples);

@@ -37,16 +37,21 @@ void measure(const char* what, Index bytes, const std::function<void()>& work) {
 void run(const std::string& path) {
   const std::vector<std::string> paths{path};
   const TableOptions options;
-  const TableText table = open_table_text(paths, options, alone());
+  TableText table = open_table_text(paths, options, alone());
   const Index bytes = table.text.source_bytes();
-  measure("survey (quotes and lines counted)", bytes, [&] { index_text(paths, {}, alone()); });
 
   TableSchema schema{.missing_values = options.missing_values,
                      .columns = declare_columns(options, table.names)};
-  measure("kinds inferred", bytes, [&] {
+  const auto infer = [&](TableText& text) {
     schema.columns = declare_columns(options, table.names);
-    infer_kinds(table, schema.columns, schema.missing_values, alone());
+    infer_kinds(text, schema.columns,
+                look_at_columns(text, schema.columns, false, schema.missing_values, alone()));
+  };
+  measure("first pass (chunks found, kinds inferred)", bytes, [&] {
+    TableText first = open_table_text(paths, options, alone());
+    infer(first);
   });
+  measure("kinds inferred", bytes, [&] { infer(table); });
   const std::vector<RowColumn> columns = match_columns(table, schema, false);
   const std::vector<ColumnWants> wants(columns.size());
   Scan scan;

@@ -1,5 +1,5 @@
 // What every augmentation must keep, whatever it does to an image.
-#include "lockstep/data/augmenter.h"
+#include "lockstep/data/loading/augmenter.h"
 #include "support/seed.h"
 
 namespace lockstep::augmentations_test {

@@ -1,7 +1,7 @@
 // What every data format must keep, whatever it reads.
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "support/error_text.h"
 #include "support/hdf5_files.h"
 #include "support/idx_files.h"

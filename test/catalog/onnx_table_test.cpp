@@ -11,6 +11,7 @@
 #include "support/error_text.h"
 #include "support/exportable_model.h"
 #include "support/temporary_directory.h"
+#include "support/text_lines.h"
 #include "train/storage/exporters/onnx/table_inputs.h"
 
 namespace lockstep::onnx_table_test {
@@ -41,13 +42,14 @@ class OnnxTable : public testing::Test {
  protected:
   // Learns the columns of `training`.
   void learn(const std::string& training) {
-    const TableText table = open("t.csv", training);
-    schema_ = learn_schema(table, options_, {}, alone()).schema;
+    TableText table = open("t.csv", training);
+    schema_ = learn_schema(table, options_, "t.csv", nullptr, alone()).schema;
   }
 
   // The features of the records of a file without labels.
   std::vector<Scalar> encoded(const std::string& records) {
-    const TableText table = open("r.csv", records);
+    TableText table = open("r.csv", records);
+    find_chunks(table.text);
     const Encoder encoder(schema_, false);
     const std::vector<RowColumn> columns = match_columns(table, schema_, false);
     TableReader reader(table, columns, std::ssize(schema_.columns), schema_.missing_values);

@@ -6,7 +6,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/config/option.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/strategy.h"

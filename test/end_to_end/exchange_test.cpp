@@ -198,7 +198,9 @@ TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
   };
   expect_failed(run_trainer(2, predict_from(images, "p.txt")), kExitConfig,
                 {"p.txt", ".csv or .jsonl or .npy"});
-  expect_failed(run_trainer(2, predict_from("p.pt", csv)), kExitConfig, {"--input names 'p.pt'", "a pickle"});
+  const std::string pickle = experiment_.directory() / "p.pt";
+  std::ofstream(pickle) << "weights";
+  expect_failed(run_trainer(2, predict_from(pickle, csv)), kExitConfig, {"--input names", "p.pt'", "a pickle"});
   // Where the end of a name tells nothing, the input is of the format that the run found.
   expect_failed(run_trainer(2, predict_from("p.zip", csv)), kExitData,
                 {"--input names 'p.zip'", "does not exist"});

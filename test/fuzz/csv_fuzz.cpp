@@ -9,9 +9,10 @@
 
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/inspect/inspect.h"
+#include "lockstep/data/inspect/inspect.h"
 #include "read_table.h"
 #include "scratch_file.h"
+#include "support/text_lines.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -28,22 +29,22 @@ std::vector<std::string> split(std::string_view text, const Dialect& rules) {
   return records;
 }
 
-void check_chunks(const std::string& path, std::string_view text, const ChunkCut& cut) {
+void check_chunks(const std::string& path, std::string_view text, Index bytes, const Dialect& rules) {
   const std::string paths[] = {path};
-  const TextFiles files = index_text(paths, cut, alone());
+  const TextFiles files = test::index_text(paths, bytes, alone(), rules.quotes);
   if (!files.files.front().encoding.empty()) return;  // what is read is another text than that of the file
   TextReader reader(files);
   std::vector<std::string> found;
   for (const TextChunk& chunk : files.chunks) {
     const std::string_view part = reader.read(chunk);
-    RecordLines lines(part, cut.dialect, reader.first_line());
+    RecordLines lines(part, rules, reader.first_line());
     for (std::string_view record; lines.next(record);)
       found.push_back(std::to_string(lines.line()) + ":" + std::string(record));
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   std::string plain(text);
   if (files.files.front().old_line_ends) std::ranges::replace(plain, '\r', '\n');
-  require(found == split(plain, cut.dialect));
+  require(found == split(plain, rules));
 }
 
 // `weighted`: the first column has the weights of the records.
@@ -74,8 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::scratch_file(std::as_bytes(std::span(text)), (data[0] & 128) == 0 ? ".csv" : ".tsv");
   try {
     const bool packed = text.starts_with("\x1f\x8b");
-    if (!packed)
-      fuzz::check_chunks(path, text, {.bytes = 4 + data[1] % 64, .dialect = {.quotes = options.quotes}});
+    if (!packed) fuzz::check_chunks(path, text, 4 + data[1] % 64, {.quotes = options.quotes});
     fuzz::check_table(path, options, (data[1] & 64) != 0);
   } catch (const Error&) {
     // What a user is told is a fine end.

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "read_all.h"
 #include "scratch_file.h"
 

@@ -8,7 +8,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "read_all.h"
 #include "scratch_file.h"
 #include "support/hdf5_files.h"

@@ -1,12 +1,12 @@
 // Loading by all ranks together: every chunk is read by one rank, every record gets to those who need it, and
 // what fails on one rank fails on all.
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/loading/load_records.h"
 
-#include "data/loaded_records.h"
+#include "data/loading/loaded_records.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/sampler.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/loading/sampler.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"

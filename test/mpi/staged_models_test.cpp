@@ -3,7 +3,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/evaluation_details.h"
 #include "lockstep/train/evaluation/prediction.h"

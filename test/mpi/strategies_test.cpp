@@ -1,6 +1,6 @@
 // Every promise of every strategy in the catalog, on whole trainings.
 #include "lockstep/base/errors.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "support/loaded.h"

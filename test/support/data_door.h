@@ -2,8 +2,7 @@
 // Whoever gives data another face changes it here.
 #pragma once
 
-#include "lockstep/data/texts.h"
-#include "lockstep/data/time_windows.h"
+#include "lockstep/data/kinds/kind.h"
 #include "support/common.h"
 
 namespace lockstep::test {
@@ -33,15 +32,11 @@ struct DataDoor {
 
   /// *Collective.* As a run opens them. `known`: the schema; "": it is learnt.
   Opened open(const std::string& known = "") const;
-  /// A file to predict from.
+  /// A file to predict from; "": the training data.
   std::unique_ptr<RecordSource> open_input(const std::string& path, const std::string& schema) const;
-  /// The last windows of all series of a file; "": of the training data.
-  std::unique_ptr<RecordSource> open_last(const std::string& path, const std::string& schema) const;
 
  private:
-  DataOptions of_files() const;
-  OpenTable open_table(const DataOptions& opened) const;
-  DataSets open_sets(const std::string& known) const;
+  DataOptions chosen() const;
 };
 
 }  // namespace lockstep::test

@@ -1,7 +1,7 @@
 // Short ways to open, load and gather a data set in tests.
 #pragma once
 
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/loading/load_records.h"
 #include "support/common.h"
 
 namespace lockstep::test {

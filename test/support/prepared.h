@@ -1,7 +1,7 @@
 // Steps of a loader, for tests that look at the samples themselves.
 #pragma once
 
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/loader.h"
 
 namespace lockstep::test {
 

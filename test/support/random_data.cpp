@@ -1,7 +1,7 @@
 #include "support/random_data.h"
 
 #include "lockstep/base/file.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "support/hdf5_files.h"
 #include "support/idx_files.h"
 #include "support/numpy_files.h"

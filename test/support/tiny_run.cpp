@@ -2,9 +2,9 @@
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/data/augmenter.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/loading/augmenter.h"
+#include "lockstep/data/loading/load_records.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"

@@ -3,7 +3,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/config.h"
-#include "lockstep/data/sampler.h"
+#include "lockstep/data/loading/sampler.h"
 #include "lockstep/train/loop/trainer.h"
 #include "support/common.h"
 

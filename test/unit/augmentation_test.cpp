@@ -1,8 +1,8 @@
 // What each augmentation does to the pixels, and that its random numbers belong to the sample.
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/augmenter.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/augmenter.h"
+#include "lockstep/data/loading/loader.h"
 #include "support/error_text.h"
 #include "support/prepared.h"
 #include "support/seed.h"

@@ -1,9 +1,9 @@
 // What the binary formats without IDX make of good and of bad files: numpy, cifar10, cifar100, raw.
-#include "data/record_file.h"
+#include "data/formats/record_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/validation_split.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/parts/validation_split.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"

@@ -1,5 +1,5 @@
 // Bytes of gzip files come out as they went in, from any place, however they are cut up.
-#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/inputs/byte_stream.h"
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"

@@ -8,7 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/case_files.h"
 #include "support/data_door.h"
@@ -138,7 +138,7 @@ class Runner : public testing::Test {
       const Opened known = door().open(opened_->schema);
       expect_same(known, "by the schema");
       if (known.schema != opened_->schema) fail(now_->line, "the schema becomes " + known.schema);
-      if (!door().data.reads_tokens()) expect_same_on_ranks();
+      if (!opened_->sets.train->vocabulary()) expect_same_on_ranks();
     }
     return *opened_;
   }
@@ -279,7 +279,7 @@ class Runner : public testing::Test {
       } else if (where == "init") {
         first_config();
       } else if (where == "forecast") {
-        door().open_last(words.size() > 2 ? words[2] : "", opened().schema);
+        door().open_input(words.size() > 2 ? words[2] : "", opened().schema);
       } else if (where.empty()) {
         opened();
       } else {
@@ -295,7 +295,7 @@ class Runner : public testing::Test {
 
   // Lines "SERIES FEATURES > TIME, TIME" of the last windows.
   void expect_forecast() {
-    const auto last = door().open_last(now_->rest, opened().schema);
+    const auto last = door().open_input(now_->rest, opened().schema);
     const WindowSource& windows = *last->as_windows();
     Texts found = lines_of(*last, alone());
     for (Index id = 0; id < std::ssize(found); ++id) {

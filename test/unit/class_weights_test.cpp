@@ -2,8 +2,8 @@
 #include "lockstep/train/class_weights.h"
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/validation_split.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/parts/validation_split.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
 #include "support/numpy_files.h"

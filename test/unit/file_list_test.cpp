@@ -1,4 +1,4 @@
-#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/inputs/byte_stream.h"
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

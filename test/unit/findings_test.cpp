@@ -1,5 +1,5 @@
 // How findings are told; what is found: cases/findings.case.
-#include "lockstep/data/table/inspect/inspect.h"
+#include "lockstep/data/inspect/inspect.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

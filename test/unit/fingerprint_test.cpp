@@ -1,5 +1,5 @@
 // The content of data sets, told apart.
-#include "lockstep/data/fingerprint.h"
+#include "lockstep/data/loading/fingerprint.h"
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,8 +1,8 @@
 // What the hdf5 format makes of good and of bad files, or of any where the build has no HDF5.
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/byte_stream.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/inputs/byte_stream.h"
 #include "support/error_text.h"
 #include "support/hdf5_files.h"
 #include "support/loaded.h"

@@ -6,6 +6,7 @@
 #include "lockstep/train/storage/prediction_file.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
+#include "support/text_lines.h"
 
 namespace lockstep::test::kept_columns_test {
 
@@ -16,6 +17,12 @@ class Kept : public testing::Test {
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(directory_ / name, std::ios::binary) << text;
     return directory_ / name;
+  }
+  // A table whose records have been counted.
+  static TableText open(const Texts& paths, const TableOptions& options, const TableSchema* known = nullptr) {
+    TableText table = open_table_text(paths, options, alone(), known);
+    find_chunks(table.text);
+    return table;
   }
   TemporaryDirectory directory_;
 };
@@ -30,7 +37,8 @@ TEST_F(Kept, CellsComeRecordByRecordAsTheyStandInAllFiles) {
                     write("b.csv", "id,x,\"last, first\"\n9,3\n10,3,z\n")};
   TableOptions options;
   options.chunk_kib = 1;
-  KeptColumns columns(paths, options, {"last, first", "id"});
+  const TableText table = open(paths, options);
+  KeptColumns columns(table, {"last, first", "id"});
   EXPECT_EQ(next(columns), (Texts{"O\"Hara, \nS", "007"}));
   EXPECT_EQ(next(columns), (Texts{"NA", "8"}));
   EXPECT_EQ(next(columns), (Texts{"", ""})) << "a record that cannot be read";
@@ -44,21 +52,24 @@ TEST_F(Kept, LinesAboveTheTableAreThoseThatTheRecordsAreReadWith) {
   options.skip_lines = 2;  // of the data that the model was trained on
   TableSchema known;
   known.columns = {{.name = "id", .kind = ColumnKind::kNumeric}, {.name = "name"}};
-  KeptColumns columns(paths, options, {"name"}, &known);
+  const TableText table = open(paths, options, &known);
+  KeptColumns columns(table, {"name"});
   EXPECT_EQ(next(columns), Texts{"x"});
 }
 
 TEST_F(Kept, AColumnThatIsNotThereIsRefused) {
   const Texts paths{write("a.csv", "id,name\n1,2\n")};
-  expect_parts(error_text<ConfigError>([&] { KeptColumns(paths, {}, {"nam"}); }),
+  const TableText table = open(paths, {});
+  expect_parts(error_text<ConfigError>([&] { KeptColumns(table, {"nam"}); }),
                {"--keep", "'nam'", "a.csv", "did you mean 'name'?", "id, name"});
 }
 
 TEST_F(Kept, StandBetweenTheRowAndItsPredictionUnderNamesOfTheirOwn) {
   const Texts paths{write("a.csv", "row,prediction,t\n5,\"a,b\",\"q\"\"\"\nx\n")};
   const std::vector<PredictionColumn> predictions{{.name = "prediction"}, {.name = "t"}};
+  const TableText table = open(paths, {});
   const auto file_of = [&](const std::string& name) {
-    KeptColumns columns(paths, {}, {"row", "prediction"});
+    KeptColumns columns(table, {"row", "prediction"});
     const std::string path = directory_ / name;
     const auto file = choose_prediction_file(path).make(
         {.path = path, .rows = 2, .columns = predictions, .kept = &columns});

@@ -16,7 +16,7 @@ class LargeTable : public testing::Test {
     std::ofstream(path, std::ios::binary) << text;
     const std::string paths[] = {path};
     table_ = open_table_text(paths, options_, alone());
-    return learn_schema(table_, options_, {}, alone());
+    return learn_schema(table_, options_, path, nullptr, alone());
   }
   TemporaryDirectory directory_;
   TableOptions options_{.label = {"y"}};

@@ -144,7 +144,7 @@ TEST(LayerArguments, RecurrentLayersTakeSequencesAndHaveTheTensorsOfPyTorch) {
                                       "0.weight_ih_l0_reverse", "0.weight_hh_l0_reverse",
                                       "0.bias_ih_l0_reverse", "0.bias_hh_l0_reverse", "0.weight_ih_l1"}));
   EXPECT_EQ(model.layout().params[8].shape, (Shape{{9, 6}}));
-  EXPECT_EQ(model.op(0).layer->flops(), 2 * 5 * 2 * 9 * ((2 + 3) + (6 + 3)));
+  EXPECT_EQ(model.op(0).flops, 2 * 5 * 2 * 9 * ((2 + 3) + (6 + 3)));
   expect_refused("lstm(4)", {{6}}, {"layer 0 'lstm(4)' on 6", "put as_sequence(positions) before it"});
   expect_refused("gru(4, layers=0)", in, {"'layers'", "at least 1"});
 }
@@ -153,7 +153,7 @@ TEST(LayerArguments, PartsOfASampleShareADenseLayer) {
   const Model model({.layers = "dense(3, shared=4)"}, {{2, 4}});
   EXPECT_EQ(model.output(), (Shape{{12}}));
   EXPECT_EQ(model.layout().params[0].shape, (Shape{{3, 2}}));
-  EXPECT_EQ(model.op(0).layer->flops(), 2 * 4 * 3 * 2);
+  EXPECT_EQ(model.op(0).flops, 2 * 4 * 3 * 2);
   EXPECT_TRUE(model.factored_tensors().empty()) << "a sample is several rows of a factor";
   EXPECT_EQ(Model({.layers = "dense(3, shared=1)"}, {{8}}).factored_tensors().size(), 1U);
   expect_refused("dense(3, shared=4)", {{10}}, {"shared=4 does not divide 10 inputs into equal parts"});

@@ -1,4 +1,4 @@
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/loader.h"
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/thread_team.h"

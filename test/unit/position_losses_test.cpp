@@ -1,7 +1,7 @@
 // A class for each position of a record: the loss over those that count, and the rows that are measured.
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/dataset.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/loader.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/position_rows.h"

@@ -1,7 +1,7 @@
 // Prediction: the same rows, in order, on any number of ranks and threads, and what the files hold.
 #include "lockstep/train/evaluation/prediction.h"
 
-#include "data/dense_source.h"
+#include "data/formats/dense_source.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

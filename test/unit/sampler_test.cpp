@@ -1,4 +1,4 @@
-#include "lockstep/data/sampler.h"
+#include "lockstep/data/loading/sampler.h"
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"

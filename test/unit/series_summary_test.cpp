@@ -1,5 +1,5 @@
 // The season that is found under noise, and the windows of a plan; of tables: cases/series.case.
-#include "lockstep/data/time_windows.h"
+#include "lockstep/data/windows/time_windows.h"
 
 #include "app/init/init.h"
 #include "lockstep/base/random.h"

@@ -1,6 +1,6 @@
 // The order of streamed records: each record once in an epoch, a function of (seed, epoch, replica) alone and
 // another for each of these, random enough, and made of few reads.
-#include "lockstep/data/streamed_records.h"
+#include "lockstep/data/loading/streamed_records.h"
 
 #include "support/numbered_source.h"
 

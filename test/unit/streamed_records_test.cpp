@@ -1,5 +1,5 @@
 // Streamed records are the records, in bounded memory; what cannot be read is told to who asks for it.
-#include "lockstep/data/streamed_records.h"
+#include "lockstep/data/loading/streamed_records.h"
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"

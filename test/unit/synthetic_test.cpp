@@ -2,7 +2,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "support/error_text.h"
 #include "support/loaded.h"

@@ -15,7 +15,8 @@ class Schema : public testing::Test {
   TableSchema learn(const std::string& text) const {
     const std::string paths[] = {directory_ / "t.csv"};
     std::ofstream(paths[0], std::ios::binary) << text;
-    return learn_schema(open_table_text(paths, options_, alone()), options_, {}, alone()).schema;
+    TableText table = open_table_text(paths, options_, alone());
+    return learn_schema(table, options_, "t.csv", nullptr, alone()).schema;
   }
   TemporaryDirectory directory_;
   TableOptions options_{.label = {"y"}};

@@ -5,13 +5,16 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/inputs/foreign.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/text_files.h"
 #include "lockstep/data/table/values/number.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
 #include "support/seed.h"
 #include "support/temporary_directory.h"
+#include "support/text_lines.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep::table_text_test {
 
@@ -115,8 +118,41 @@ class TextFilesTest : public testing::Test {
     }
     return all;
   }
+  // The records that the first pass takes on so many ranks.
+  static Texts taken(std::span<const std::string> paths, Index chunk_bytes, int ranks) {
+    std::vector<Texts> of_rank(static_cast<std::size_t>(ranks));
+    run_thread_ranks(ranks, [&](Communicator& comm) {
+      RankPeerGroup peers(comm);
+      TextFiles files = look_at_files(paths, chunk_bytes, peers);
+      LinesPass pass(files);
+      read_text(files, peers, pass);
+      at(of_rank, comm.rank()) = pass.lines;
+    });
+    Texts all;
+    for (const Texts& lines : of_rank) all.insert(all.end(), lines.begin(), lines.end());
+    return all;
+  }
   TemporaryDirectory directory_;
 };
+
+// A rank that supposes wrongly how its share begins takes it again; one that was right does not.
+TEST_F(TextFilesTest, AShareThatBeginsInsideQuotesIsTakenTwice) {
+  const std::string inside = "a,b\n1,\"x\n\n\n\n\n\n\n\ny\"\n2,3\n";
+  const std::string outside = "a,b\n1,x\n1,x\n1,x\n1,x\n2,3\n";
+  for (const auto& [text, starts] : {std::pair(inside, 2), std::pair(outside, 1)}) {
+    const std::string paths[] = {write("t.csv", text)};
+    std::vector<int> found(2);
+    run_thread_ranks(2, [&](Communicator& comm) {
+      RankPeerGroup peers(comm);
+      TextFiles files = look_at_files(paths, 4, peers);
+      LinesPass pass(files);
+      pass.tells_lines = false;
+      read_text(files, peers, pass);
+      at(found, comm.rank()) = pass.starts;
+    });
+    EXPECT_EQ(found, (std::vector{1, starts})) << text;
+  }
+}
 
 TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
   RandomStream random({.seed = seed(), .purpose = Purpose::kSynthetic});
@@ -135,38 +171,39 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
     const std::string paths[] = {write("t.csv", text)};
     const std::string packed[] = {write_gzip("t.csv.gz", text)};
     for (const Index bytes : {1, 2, 3, 7, 50, 1000}) {
-      const TextFiles files = index_text(paths, {.bytes = bytes}, alone());
+      const TextFiles files = index_text(paths, bytes, alone());
       EXPECT_EQ(read_all(files), expected) << bytes << " " << in_quotes(text);
       EXPECT_EQ(read_all(files, true), expected) << bytes;
-      EXPECT_EQ(read_all(index_text(packed, {.bytes = bytes}, alone())), expected) << bytes;
-      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .dialect = {.quotes = false}}, alone())),
-                unquoted);
+      EXPECT_EQ(read_all(index_text(packed, bytes, alone())), expected) << bytes;
+      EXPECT_EQ(read_all(index_text(paths, bytes, alone(), false)), unquoted);
+      if (trial % 10 != 0) continue;
+      const int ranks = 1 + trial / 10 % 3;
+      EXPECT_EQ(taken(paths, bytes, ranks), expected) << bytes << " on " << ranks << " " << in_quotes(text);
     }
   }
 }
 
 TEST_F(TextFilesTest, FilesThatChangeAreNoticed) {
   const std::string paths[] = {write("t.csv", std::string(1000, 'x'))};
-  const TextFiles files = index_text(paths, {.bytes = 100}, alone());
+  const TextFiles files = index_text(paths, 100, alone());
   write("t.csv", "short");
   expect_parts(error_text<DataError>([&] { read_all(files); }), {"t.csv", "changed", "1,000", "5"});
   std::filesystem::remove(paths[0]);
   expect_parts(error_text<DataError>([&] { read_all(files); }), {"t.csv", "No such file"});
   const std::string empty[] = {write("e.csv", "")};
-  expect_parts(error_text<DataError>([&] { index_text(empty, {}, alone()); }), {"e.csv", "is empty"});
+  expect_parts(error_text<DataError>([&] { index_text(empty, 100, alone()); }), {"e.csv", "is empty"});
 }
 
 TEST_F(TextFilesTest, ALineOfTenMegabytesIsReadWhole) {
   const std::string line(10'000'000, 'x');
   const std::string paths[] = {write("t.csv", "a\n" + line + "\nb\n")};
-  EXPECT_EQ(read_all(index_text(paths, {.bytes = 1 << 16}, alone())),
-            (Texts{"1:a", fmt::format("2:{}", line), "3:b"}));
+  EXPECT_EQ(read_all(index_text(paths, 1 << 16, alone())), (Texts{"1:a", fmt::format("2:{}", line), "3:b"}));
 }
 
 TEST_F(TextFilesTest, SharesCoverAllChunksAndKeepCompressedFilesWhole) {
   const std::string text(1000, '\n');
   const std::string paths[] = {write("a.csv", text), write_gzip("b.csv.gz", text), write("c.csv", text)};
-  const TextFiles files = index_text(paths, {.bytes = 100}, alone());
+  const TextFiles files = index_text(paths, 100, alone());
   ASSERT_EQ(files.chunks.size(), 30u);
   for (const Index ranks : {1, 2, 3, 7, 50}) {
     Index next = 0;

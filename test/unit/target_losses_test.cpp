@@ -1,7 +1,7 @@
 // Losses with missing targets, with soft labels and with class weights, against PyTorch; their gradients by
 // differences; and what counts how often.
 #include "lockstep/base/catalog.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/loader.h"
 #include "lockstep/nn/loss.h"
 #include "support/config_text.h"
 #include "support/torch_references.h"

@@ -1,11 +1,12 @@
 // Texts whose size or order counts, and arrays of tokens; others: cases/texts.case.
-#include "lockstep/data/texts.h"
+#include "lockstep/data/text/texts.h"
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/sampler.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/kinds/kind.h"
+#include "lockstep/data/loading/sampler.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/numpy_files.h"
@@ -26,7 +27,9 @@ class Texts : public testing::Test {
     write_file_atomically(data.train, text);
     return data;
   }
-  static DataSets open(const DataOptions& data) { return open_texts(data, {}, {Split::kTrain}, "", alone()); }
+  static DataSets open(const DataOptions& data) {
+    return open_sets({.data = data, .wanted = {Split::kTrain}, .peers = alone()});
+  }
   static Gathered read(const RecordSource& source, const std::vector<Index>& ids) {
     return gather(*load(source, everything(source), {}), source.info(), ids);
   }
@@ -130,9 +133,9 @@ TEST_F(Texts, AllSetsHaveTheVocabularyThatTrainingHasLearnt) {
   data.test = directory_ / "other.txt";
   write_file_atomically(data.test, "cab");
   data.text.unknown = "replace";
-  const DataParts parts{.validation = ValidationPart{.share = 0.4}};
+  data.validation = "share(0.4)";
   const std::set<Split> all{Split::kTrain, Split::kValidation, Split::kTest};
-  const DataSets sets = open_texts(data, parts, all, "", alone());
+  const DataSets sets = open_sets({.data = data, .wanted = all, .peers = alone()});
   EXPECT_EQ(sets.train->vocabulary()->size(), 4) << "a, b, c and what stands for d";
   EXPECT_EQ(sets.validation->vocabulary(), sets.train->vocabulary());
   EXPECT_EQ(sets.test->vocabulary(), sets.train->vocabulary());

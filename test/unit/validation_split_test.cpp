@@ -1,9 +1,9 @@
-#include "lockstep/data/validation_split.h"
+#include "lockstep/data/parts/validation_split.h"
 
-#include "data/dense_source.h"
+#include "data/formats/dense_source.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/loading/loader.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"

@@ -2,7 +2,8 @@
 #include "lockstep/train/evaluation/window_figures.h"
 
 #include "lockstep/base/file.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/kinds/kind.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
@@ -35,11 +36,7 @@ class WindowFigures : public testing::Test {
     for (const std::string& label : labels) std::erase(data.table.ignore, label);
     data.table.windows = {
         .time = "day", .series = {"shop"}, .window = kWindow, .horizon = kHorizon, .season = 3};
-    const DataOptions opened = data_of_files(data);
-    const OpenTable open_table = [&](Split split, const std::string& schema, const HoldOut& held) {
-      return choose_format(opened).open({opened, split, 1, alone(), schema, held});
-    };
-    return open_windows(opened, {}, 1, {Split::kTest}, "", open_table, alone()).test;
+    return open_sets({.data = data, .wanted = {Split::kTest}, .peers = alone()}).test;
   }
   static const WindowSource& windows_of(const std::unique_ptr<RecordSource>& source) {
     return *source->as_windows();

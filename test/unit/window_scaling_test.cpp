@@ -80,7 +80,7 @@ class OpAlone {
   static constexpr Index kRows = 3;
   OpAlone(std::unique_ptr<Layer> layer, const std::vector<Shape>& in) : layer_(std::move(layer)) {
     NoTensors none;
-    outputs_ = layer_->declare(in, none).size();
+    outputs_ = layer_->declare(in, none).out.size();
     for (const Shape& shape : in) {
       sizes.push_back(shape.size());
       inputs.push_back(random_values(kRows * shape.size(), sizes.size(), 1));
@@ -189,9 +189,9 @@ TEST(WindowScaling, LeavesNamesAndWeightsOfTheLayersAsTheyAre) {
   initialise({&plain.layout(), of_plain.span()}, 1, 1.0);
   initialise({&scaled.layout(), of_scaled.span()}, 1, 1.0);
   EXPECT_TRUE(std::ranges::equal(of_plain.span(), of_scaled.span()));
-  EXPECT_EQ(std::tuple(scaled.op(0).name(), scaled.op(0).layer->flops(), scaled.ops().back().name()),
+  EXPECT_EQ(std::tuple(scaled.op(0).name(), scaled.op(0).flops, scaled.ops().back().name()),
             std::tuple("window_scale", 6 * 12, "window_unscale"));
-  EXPECT_EQ(scaled.ops().back().layer->flops(), 4 * 12 + 2 * 6);
+  EXPECT_EQ(scaled.ops().back().flops, 4 * 12 + 2 * 6);
 }
 
 TEST(WindowScaling, WhatDoesNotFitIsRefused) {

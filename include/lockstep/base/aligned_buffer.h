@@ -60,6 +60,8 @@ class PageMemory {
   std::span<Scalar> span() const { return {data_, static_cast<std::size_t>(size_)}; }
   /// Gives back the pages that lie in the range; what they held is zero from now on.
   void release(Range range);
+  /// Asks for huge pages, which spare the processor most of its misses in looking addresses up.
+  void ask_for_huge_pages();
 
  private:
   Scalar* data_ = nullptr;

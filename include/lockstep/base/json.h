@@ -33,6 +33,17 @@ void check_json_limits(std::string_view text);
 template <class Json>
 Json parse_json(std::string_view text);
 
+/// The result of `read`, which gets the JSON of such a text. Errors: DataError as above, and where the
+/// library finds a value missing or of another type.
+template <class Json = nlohmann::ordered_json, class Read>
+auto read_json(std::string_view text, const Read& read) {
+  try {
+    return read(parse_json<Json>(text));
+  } catch (const typename Json::exception& error) {
+    throw DataError(excerpt(error.what()));
+  }
+}
+
 /// For a file that people may read: indented, with an end of line. Bytes that are no UTF-8, as texts of users
 /// may have them, are replaced.
 template <class Json>

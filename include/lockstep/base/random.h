@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 #include "lockstep/base/types.h"
 
@@ -51,7 +50,7 @@ class RandomStream {
   /// A whole number in [0, end), each as likely but for one part in 2^32 / end. Requires 0 < end < 2^32.
   Index below(Index end);
   /// Uniform in [0, 1), 24 bits.
-  float uniform();
+  float uniform() { return static_cast<float>(bits() >> 8) * 0x1p-24f; }
   /// Standard normal (Box-Muller).
   float normal();
 

@@ -7,7 +7,6 @@
 //                                              or any text in quotes, single or double
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>

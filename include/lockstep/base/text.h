@@ -1,12 +1,15 @@
 // Numbers as people read them in plans, logs and errors, and what may be called text.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -52,6 +55,16 @@ std::string_view marked_encoding(std::string_view text);
 /// The first `left` columns are aligned to the left, the others to the right. All rows have as many cells.
 std::string text_table(const std::vector<std::vector<std::string>>& rows,
                        std::size_t left = std::numeric_limits<std::size_t>::max());
+
+/// The number that all of `text` is; nothing where it is none, or is out of the range of the type.
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
 
 /// A space or a tab.
 inline bool is_blank(char c) {

@@ -52,7 +52,7 @@ struct OwnFlag {
   bool common = false;  ///< shown on the short page of the help
 
   /// "--config FILE"
-  std::string words() const;
+  std::string words() const { return "--" + name + (value_name.empty() ? "" : " " + value_name); }
 };
 
 std::span<const OwnFlag> own_flags();

@@ -5,7 +5,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lockstep/config/option.h"

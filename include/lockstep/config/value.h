@@ -4,18 +4,15 @@
 
 #include <array>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "lockstep/base/types.h"
 #include "lockstep/comm/options.h"
 #include "lockstep/data/options.h"
 #include "lockstep/distributed/options.h"
-#include "lockstep/nn/options.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {

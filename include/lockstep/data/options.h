@@ -185,10 +185,6 @@ struct DataOptions {
   TableOptions table;
   TextOptions text;
 
-  /// Whether the records are windows of a stream of tokens. Once the format is chosen.
-  bool reads_tokens() const { return format == "text" || text.tokens == "ids"; }
-  /// Whether they are windows of time of a table.
-  bool has_time_windows() const { return table.windows.any() && !reads_tokens(); }
   bool has_validation() const { return !validation.empty() || synthetic.validation_rows > 0; }
 };
 

@@ -18,6 +18,7 @@
 namespace lockstep {
 
 struct Fingerprint;
+struct TableText;
 class Vocabulary;
 class WindowSource;
 
@@ -39,6 +40,12 @@ struct Chunk {
   /// Number of the file that it is in; where features and labels are files of their own, of the pair.
   Index file = 0;
 };
+
+/// The number of a record in the files, from 0 on, where those at the positions `skipped` were left out.
+inline Index position_among(std::span<const Index> skipped, Index id) {
+  for (const Index left_out : skipped) id += left_out <= id ? 1 : 0;
+  return id;
+}
 
 /// Reads the chunks of a data set, any of them in any order; fastest in their own. Keeps files open, so one
 /// thread alone uses it.
@@ -84,12 +91,11 @@ class RecordSource {
   /// from 0 on; ascending.
   virtual std::span<const Index> skipped() const { return {}; }
   /// The number of a record in the files, from 0 on, those that were left out counted with the others.
-  virtual Index position(Index id) const {
-    for (const Index left_out : skipped()) id += left_out <= id ? 1 : 0;
-    return id;
-  }
+  virtual Index position(Index id) const { return position_among(skipped(), id); }
   /// That of records which are computed from what was read when the source was opened; else null.
   virtual const Fingerprint* fingerprint() const { return nullptr; }
+  /// The table that its records are those of, one for one; else null.
+  virtual const TableText* table() const { return nullptr; }
   /// This source, if its records are windows of time (time_windows.h).
   virtual const WindowSource* as_windows() const { return nullptr; }
   /// Paths of the files on disk, each once, in order; empty for data that are computed.
@@ -102,6 +108,11 @@ class RecordSource {
 
   /// A reader of records whose targets obey the rule. Errors: DataError.
   virtual std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const = 0;
+
+  /// The chunks that each of so many ranks reads where all are read together: share_chunks().
+  virtual std::vector<Range> shares(Index ranks) const;
+  /// A reader for someone who reads each chunk of a share once.
+  virtual std::unique_ptr<ChunkReader> reader_of_share(const TargetRule& rule) const { return reader(rule); }
 
   /// Writes the features and targets of the records `ids`, which are held packed at `records` (no pointers
   /// if record_bytes is 0), to the first rows of x and `targets`, as Records::gather does.

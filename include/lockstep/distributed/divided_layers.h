@@ -64,11 +64,13 @@ class DividedLayer {
  private:
   BlockOutputs<Scalar> own_outputs(Index replica);
   BlockOutputs<Scalar> hosted_outputs(Index replica, Range blocks);
-  ConstMatrix input_of(Index replica) const;
+  ConstMatrix input_of(Index replica) const {
+    return {inputs_.data() + at(first_row_, replica) * inputs_size_, rows_of(replica), inputs_size_};
+  }
   std::span<Scalar> own_sum(Index replica, std::size_t subtree);
   std::span<Scalar> received_sum(Index replica, std::size_t subtree);
   Index rows_of(Index replica) const { return at(rows_, replica); }
-  Index rank_of(Index replica) const;
+  Index rank_of(Index replica) const { return part_of(plan_.replicas, plan_.workers(), replica); }
 
   void exchange_outputs(bool forward);
   void add_weight_gradients(std::span<Scalar> gradient);

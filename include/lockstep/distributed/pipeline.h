@@ -9,7 +9,6 @@
 // added in the order of the stages.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -87,7 +86,7 @@ class Pipeline {
   std::unique_ptr<Request> start_receive(Direction direction, std::span<const Buffer> tensors);
 
   /// *Collective over the group.* All stages get the numbers of the last one.
-  void share_of_last(std::span<double> numbers);
+  void share_of_last(std::span<double> numbers) { group_->broadcast(as_buffer(numbers), group_->size() - 1); }
   /// *Collective over the group.* A step is good if it is for each stage; the loss is that of the last stage,
   /// zero elsewhere before.
   void agree(bool& good, double& loss);

@@ -2,7 +2,6 @@
 // the config and the number of ranks, the same on every rank, and known without MPI.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>

@@ -62,12 +62,12 @@ class ReplicaStates {
   std::span<const Scalar> gather();
 
   /// Forgets the sums of the last step.
-  void begin_step();
+  void begin_step() { std::ranges::fill(sums_, 0.0); }
   /// Adds the sums of a batch at an op with statistics: over all that the replica was normalised with.
   /// Threads may add for different replicas at a time.
   void add(Index replica, Index op, std::span<const double> sums);
   /// Takes back what was added for a replica since begin_step(): its numbers are not good.
-  void forget(Index replica);
+  void forget(Index replica) { std::ranges::fill(row(replica), 0.0); }
   /// *Collective.* Moves the running moments of each layer by the moments of what was added since
   /// begin_step(), or replaces them, over the replicas of its mode.
   void update(BatchStatistics::Update update);
@@ -88,7 +88,9 @@ class ReplicaStates {
   std::vector<double> sums() const;
   /// *Local.* Moves this rank's copy of the one state, or replaces its moments, by sums that a replica took
   /// anywhere since the last adopt(): replicas keep what they got then.
-  void move_gathered(std::span<const double> sums, BatchStatistics::Update update);
+  void move_gathered(std::span<const double> sums, BatchStatistics::Update update) {
+    update_state(sums, adopted_.span(), update, gathered_.span());
+  }
   /// *Collective.* All replicas get the root's copy of the one state.
   void adopt(int root);
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -27,7 +28,9 @@ class TiedWeights {
   /// lends of its weights. They stay as they are until finish().
   ModelValues share(const ModelValues& values);
   /// Waits until all is sent.
-  void finish();
+  void finish() {
+    if (sending_) std::exchange(sending_, nullptr)->wait();
+  }
 
  private:
   // A weight on its way to or from the rank of another stage.

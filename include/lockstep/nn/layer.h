@@ -13,8 +13,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "lockstep/base/terms.h"
 #include "lockstep/base/types.h"
@@ -56,11 +54,11 @@ struct ParamSpec {
   std::string name;  ///< "weight", "bias"
   Shape shape;
   bool decays = true;
-  bool looked_up = false;  ///< see ParamInfo
+  bool looked_up = false;  ///< a table of which the layer picks rows
   Initialiser initialiser = Initialiser::kZero;
   Index fan_in = 0;
   Index fan_out = 0;
-  double deviation = 0;  ///< see ParamInfo
+  double deviation = 0;  ///< with kDeviation; with kUniform the bound
 };
 
 /// Collects the tensors of a layer, in order.
@@ -125,7 +123,7 @@ struct TiedWeight {
 
 /// n samples, and what both directions compute with.
 struct PassArgs {
-  std::span<const ConstMatrix> inputs;  ///< each n x in; backward has them without data if not reads_input()
+  std::span<const ConstMatrix> inputs;  ///< each n x in; backward has them without data if not reads_input
   std::span<const Scalar> weights;      ///< the whole arena
   std::span<const Bf16> rounded;        ///< the same, where a layer has WeightUse::rounded
   TiedWeight tied;                      ///< what the layer shares
@@ -138,7 +136,7 @@ struct PassArgs {
 };
 
 struct ForwardArgs : PassArgs {
-  std::span<Scalar> cache;  ///< n x cache_size(), kept for the backward pass
+  std::span<Scalar> cache;  ///< n x cache_size, kept for the backward pass
   const BatchContext& batch;
   Matrix& y;  ///< n x out, to be written
 };
@@ -149,7 +147,7 @@ using GradientReadyCallback = std::function<void(Index from)>;
 
 /// The backward pass of the n samples that forward saw.
 struct BackwardArgs : PassArgs {
-  const ConstMatrix& y;                   ///< n x out, as forward left it, for a layer that reads_output()
+  const ConstMatrix& y;                   ///< n x out, as forward left it, for a layer that reads_output
   const ConstMatrix& dy;                  ///< n x out
   std::span<const double> own_back_sums;  ///< sums over this replica, for a layer with statistics()
   std::span<const double> back_sums;      ///< sums over all replicas that were normalised together
@@ -204,18 +202,6 @@ struct WeightUse {
   Range arranged = {};  ///< kernels keep a copy in a layout of their own, in each thread for each direction
 };
 
-/// For a layer of sequences none of whose positions sees one behind it: it can take one position after
-/// another (next_position.h), with what it keeps of those before.
-class Incremental {
- public:
-  virtual ~Incremental() = default;
-  /// Scalars kept of a sample.
-  virtual Index kept_size() const = 0;
-  /// The outputs at a position, in evaluation: x and y have that one alone of n samples. `kept`: n x
-  /// kept_size(), as the calls for the positions before left it.
-  virtual void forward_next(const ForwardArgs& args, Index position, std::span<Scalar> kept) const = 0;
-};
-
 class OnnxNodes;
 struct OnnxLayer;
 class SplitLayer;
@@ -231,58 +217,52 @@ enum class EnsemblePart {
 inline constexpr const char* kNoMembers =
     "expected the members of an ensemble, which tabm(k) begins: put it before";
 
+/// The facts about a layer that its declaration fixes.
+struct LayerTraits {
+  Shape out;                   ///< of the output
+  bool only_reshapes = false;  ///< forward and backward are never called and no memory is used
+  bool in_place = false;       ///< y may be x and dx may be dy: scalar by scalar, and backward needs no input
+  bool reads_input = true;     ///< backward, or statistics() in that pass, needs what forward took
+  bool reads_output = false;   ///< backward needs what forward gave
+  bool masks = true;           ///< what stands in the padding of a sequence is not seen in the output
+  Index cache_size = 0;  ///< scalars per sample that forward keeps for backward, beside inputs and output
+  Index flops = 0;       ///< floating-point operations of one sample in the forward pass
+  std::optional<Index> flops_of_dx =
+      {};                     ///< those of backward that make the gradient of the input, if others
+  WeightUse weight_use = {};  ///< weights of which kernels or exchange make use in a way of their own
+  EnsemblePart ensemble_part = EnsemblePart::kNone;
+  /// For a layer of sequences none of whose positions sees one behind it, so that it can take one position
+  /// after another (next_position.h): scalars of a sample that it keeps of those before.
+  std::optional<Index> kept_size = {};
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
 
-  /// Fixes the shapes; called once. Gives the shape of the output. Errors: ConfigError if the inputs do not
-  /// fit. A layer has one input unless a composite gives it more.
-  virtual Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) = 0;
+  /// Fixes the shapes; called once. Errors: ConfigError if the inputs do not fit. A layer has one input
+  /// unless a composite gives it more.
+  virtual LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) = 0;
   virtual void forward(const ForwardArgs& args) const = 0;
   virtual void backward(const BackwardArgs& args) const = 0;
 
-  /// Only the shape changes: forward and backward are never called and no memory is used.
-  virtual bool only_reshapes() const { return false; }
-  /// y may be x and dx may be dy: scalar by scalar, and backward needs no input.
-  virtual bool in_place() const { return false; }
-  /// Backward needs what forward gave.
-  virtual bool reads_output() const { return false; }
-  /// Backward, or statistics() in the backward pass, needs what forward took; a layer that works in place
-  /// does not.
-  virtual bool reads_input() const { return !in_place(); }
-  /// Scalars per sample that forward keeps for backward, beside inputs and output.
-  virtual Index cache_size() const { return 0; }
   /// Null for a layer that treats each sample alone.
   virtual const BatchStatistics* statistics() const { return nullptr; }
-  /// Floating-point operations of one sample in the forward pass.
-  virtual Index flops() const { return 0; }
-  /// Operations of the backward pass of one sample that make the gradient of its input.
-  virtual Index flops_of_dx() const { return flops(); }
-  /// Weights of which kernels or exchange make use in a way of their own.
-  virtual WeightUse weight_use() const { return {}; }
-  virtual EnsemblePart ensemble_part() const { return EnsemblePart::kNone; }
   /// Whether it is declared with a sequence. Any other layer is declared with one position of it, takes each
   /// position by itself, and so makes a sequence of as many.
   virtual bool takes_sequences() const { return false; }
   /// Positions of an output, a sequence, that count where so many of the input do.
   virtual Index length_of_output(Index length) const { return length; }
-  /// Whether what stands in the padding of a sequence changes nothing that is seen of the output.
-  virtual bool masks() const { return takes_sequences(); }
-  /// Null for a layer that needs all positions of a sequence at once.
-  virtual const Incremental* incremental() const { return nullptr; }
+  /// The outputs at a position, in evaluation, of a layer with LayerTraits::kept_size: x and y have that one
+  /// alone of n samples. `kept`: n x kept_size, as the calls for the positions before left it.
+  virtual void forward_next(const ForwardArgs& args, Index /*position*/, std::span<Scalar> /*kept*/) const {
+    forward(args);
+  }
   /// This layer, if its weights lie in blocks that ranks can divide among themselves (split_layer.h).
   virtual const SplitLayer* split() const { return nullptr; }
   /// Adds what it computes in evaluation to a graph of ONNX (onnx_words.h); gives its output, in the order
   /// inside the graph. "" where ONNX has no words for it.
   virtual std::string add_to(OnnxNodes& /*graph*/, const OnnxLayer& /*layer*/) const { return {}; }
-};
-
-/// A layer whose forward() takes one position of a sequence as it takes all.
-class EachPosition : public Layer, public Incremental {
- public:
-  const Incremental* incremental() const final { return this; }
-  Index kept_size() const final { return 0; }
-  void forward_next(const ForwardArgs& args, Index, std::span<Scalar>) const override { forward(args); }
 };
 
 struct LayerEntry {

@@ -42,14 +42,13 @@ struct Tie {
   bool borrowed = false;  ///< another rank has it
 };
 
-struct ModelOp {
+struct ModelOp : LayerTraits {
   std::string path;   ///< "3.body.0": starts the names of its tensors
   std::string text;   ///< "dense(128)", or the name of the composite whose parts it joins
   std::string title;  ///< "layer 3.body.0 'dense(128)'", for messages and tables
   std::unique_ptr<Layer> layer;
   std::vector<Index> inputs;  ///< numbers of earlier ops, or kModelInput
   std::vector<Shape> in;
-  Shape out;
   /// How many positions of its input and of its output count, for each length of a record; empty where none
   /// is padding, whatever the length of the record.
   std::vector<Index> lengths_in = {};
@@ -66,7 +65,7 @@ struct ModelOp {
   /// It owns a tensor that is also another op's.
   bool lends() const { return shares && !tie; }
   /// Whether forward and backward do anything.
-  bool works() const { return !received && !layer->only_reshapes(); }
+  bool works() const { return !received && !only_reshapes; }
 };
 
 class Model {

@@ -1,5 +1,5 @@
 // The outputs of a model of sequences for one position after another, as text is generated: layers keep what
-// they need of the positions before (Incremental), and nothing is computed twice.
+// they need of the positions before (LayerTraits::kept_size), and nothing is computed twice.
 #pragma once
 
 #include <vector>

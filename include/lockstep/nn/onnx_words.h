@@ -38,6 +38,15 @@ class OnnxNodes {
   /// A constant: one number (float), or a list of whole numbers (int64).
   virtual std::string add_number(double value) = 0;
   virtual std::string add_list(const std::vector<Index>& values) = 0;
+
+  std::string reshape(const std::string& value, const std::vector<Index>& dims) {
+    return add("Reshape", {value, add_list(dims)});
+  }
+  std::string transpose(const std::string& value, const std::vector<Index>& order) {
+    return add("Transpose", {value}, {{"perm", order}});
+  }
+  /// One vector of each sample.
+  std::string flatten(const std::string& value) { return add("Flatten", {value}, {{"axis", Index{1}}}); }
 };
 
 /// A layer on its way into a graph, with the names that things have there.
@@ -68,6 +77,9 @@ std::string onnx_flat(OnnxNodes& graph, const std::string& value, const Shape& s
 /// A sequence, [N, positions, channels], with its channels first, as convolution and pooling want them there;
 /// or from that order back.
 std::string onnx_swapped(OnnxNodes& graph, const std::string& value);
+
+/// The part of `value` that `range` is along an axis.
+std::string onnx_slice(OnnxNodes& graph, const std::string& value, Range range, Index axis);
 
 /// Its first input, a sequence, with `fill` where positions do not count: what stands there is lost, even
 /// NaN.

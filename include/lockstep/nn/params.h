@@ -14,8 +14,8 @@ namespace lockstep {
 
 /// How a tensor starts. He et al. 2015 (normal, deviation sqrt(2 / fan_in)); Xavier: Glorot & Bengio 2010
 /// (uniform, +- sqrt(6 / (fan_in + fan_out))); normal with model.init_std; zero; and, not by name, one, and
-/// normal with a deviation of the tensor's own.
-enum class Initialiser { kHe, kXavier, kNormal, kZero, kOne, kDeviation };
+/// normal with a deviation, or uniform with a bound, of the tensor's own.
+enum class Initialiser { kHe, kXavier, kNormal, kZero, kOne, kDeviation, kUniform };
 
 /// Errors: ConfigError naming the known ones.
 Initialiser parse_initialiser(std::string_view name);
@@ -32,7 +32,7 @@ struct ParamInfo {
   Initialiser initialiser = Initialiser::kZero;
   Index fan_in = 0;
   Index fan_out = 0;
-  double deviation = 0;  ///< with kDeviation
+  double deviation = 0;  ///< with kDeviation; with kUniform the bound
 };
 
 struct Layout {

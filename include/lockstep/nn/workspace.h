@@ -2,7 +2,6 @@
 // thread, or one per replica if replicas sync between ops.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -79,10 +78,10 @@ class Workspace {
   /// unless all is kept. In training, an op with statistics behind them finds sums().own_forward filled, as
   /// does the first op of all after begin().
   void forward(Range ops);
-  ConstMatrix outputs() const;
+  ConstMatrix outputs() const { return output_of_op(std::ssize(buffers_) - 1); }
   /// The outputs that training takes the loss of: those of an ensemble's members side by side, n x (members *
   /// outputs), else outputs().
-  ConstMatrix trained_outputs() const;
+  ConstMatrix trained_outputs() const { return output_of_op(trained_op()); }
   /// After begin(): the output of an op, and the gradient of it. Others may compute them: a stage fills in
   /// the outputs of Model::received() before forward, and the gradients of Model::sent() before backward; at
   /// a sync point the output of a split layer is filled in.
@@ -94,7 +93,9 @@ class Workspace {
   /// wants it.
   Matrix input_gradient(Index op);
   /// After forward: the gradient of the loss by the trained outputs, to be filled before backward.
-  Matrix output_gradient();
+  Matrix output_gradient() {
+    return {gradient_of(trained_op(), {0, rows_}), rows_, model_.op(trained_op()).out.size()};
+  }
   /// For an op that shares a weight with an op outside of the model: its gradient by that goes there, and is
   /// not added to any arena. To be set before backward.
   void set_tied_gradient(Index op, std::span<Scalar> gradient) { at(buffers_, op).tied_gradient = gradient; }
@@ -132,10 +133,10 @@ class Workspace {
   };
 
   void plan_gradients(Index max_rows);
-  Index owner_of(Index op) const;
+  Index owner_of(Index op) const { return op == kModelInput ? kModelInput : at(model_.output_owners(), op); }
   ConstMatrix output_of_op(Index op) const;
   // The op whose output training takes the loss of.
-  Index trained_op() const;
+  Index trained_op() const { return std::ssize(buffers_) - (model_.members() > 1 ? 2 : 1); }
   // The output of an op and its gradient, for a block of samples. The model's input is no op's output and has
   // no gradient: null.
   Scalar* output_of(Index op, Range rows);

@@ -21,7 +21,6 @@
 #include "lockstep/comm/checked_communicator.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/help.h"
-#include "lockstep/config/toml.h"
 #include "lockstep/math/kernels.h"
 
 namespace lockstep {

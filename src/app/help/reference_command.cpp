@@ -8,7 +8,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/config/help.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/strategy.h"

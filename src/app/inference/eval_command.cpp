@@ -1,27 +1,24 @@
 #include <cmath>
-#include <memory>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "app/commands.h"
-#include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/distributed/pipeline.h"
 #include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
-#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 namespace {
@@ -66,15 +63,16 @@ nlohmann::ordered_json metrics_json(const EvalMetrics& metrics) {
 }
 
 // *Collective.* Evaluates the sets that there are, and prints or writes what that gives.
-void evaluate_sets(const EvaluationContext& context, const Experiment& experiment, const ModelValues& values,
-                   std::optional<double> threshold, Scalar temperature, const CommandLine& line) {
+void evaluate_sets(const EvaluationContext& context, const TrainedModel& trained,
+                   std::optional<double> threshold, const CommandLine& line) {
   Communicator& comm = context.comm;
+  const ModelValues values = trained.values();
   nlohmann::ordered_json json;
-  for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
-                                      std::pair(experiment.test.get(), Split::kTest)}) {
+  for (const auto& [source, split] : {std::pair(trained.validation.get(), Split::kValidation),
+                                      std::pair(trained.test.get(), Split::kTest)}) {
     if (source == nullptr) continue;
     Evaluation evaluation(context, *source, split);
-    evaluation.set_temperature(temperature);
+    evaluation.set_temperature(trained.temperature());
     const EvalMetrics metrics = evaluation.run(values);
     const bool prints = comm.rank() == 0 && !writes_to_standard_output(line);
     if (prints) print_metrics(metrics);
@@ -104,50 +102,27 @@ void evaluate_sets(const EvaluationContext& context, const Experiment& experimen
 
 int eval_command(Communicator& comm, const CommandLine& line) {
   FinishedRun run = open_finished_run(comm, line);
-  const RunDirectory& directory = run.directory;
-  RankPeerGroup peers(comm);
-  agree(comm, [&] {
-    if (comm.rank() == 0) check_outputs(line, files_read(line));
-  });
   std::set<Split> splits = named_splits(run.config);
   if (splits.empty()) splits = {Split::kValidation, Split::kTest};  // those of the run
-  const Experiment experiment = make_evaluation(std::move(run.config), splits, directory,
-                                                read_together(comm, directory.schema()), peers);
-  std::optional<StageGrid> grid;
-  std::unique_ptr<Model> stage;  // null: this rank takes the whole model
-  AlignedBuffer<Scalar> stored;
+  std::optional<TrainedModel> trained;
   std::optional<double> threshold;
-  Scalar temperature = 1;
   agree(comm, [&] {
-    grid = inference_grid(experiment.config, comm.size(), comm.rank());
-    if (grid->stages() > 1) {
-      stage = make_stage(experiment.config, *experiment.model, grid->stage_of(comm.rank()));
-    }
-    stored = load_stored(directory, stage ? *stage : *experiment.model);
-    threshold = threshold_of(directory, experiment.config, comm.rank());
-    temperature = load_temperature(directory, experiment.config, experiment.loss->form());
-    error_if(!experiment.test && !experiment.validation,
+    trained.emplace(std::move(run), comm.size(), comm.rank());
+    threshold = trained->threshold();
+  });
+  RankPeerGroup peers(comm);
+  open_evaluated(*trained, splits, trained->schema(), peers);
+  const std::vector<const RecordSource*> sources = trained->sources();
+  agree(comm, [&] {
+    error_if(!trained->test && !trained->validation,
              "there is nothing to evaluate on: give data.test (and data.test_labels)");
   });
-  refuse_different_data(comm, experiment.sources());
-  log_notes(experiment.sources());
-
+  refuse_different_data(comm, sources);
+  log_notes(sources);
   std::vector<Scalar> class_weights;
-  if (experiment.weighs_classes(Split::kTest)) class_weights = experiment.class_weights(peers);
-  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  std::optional<Pipeline> pipeline;
-  if (stage) pipeline.emplace(comm, *grid);
-  const Model& model = stage ? *stage : *experiment.model;
-  evaluate_sets({.comm = comm,
-                 .model = model,
-                 .loss = *experiment.loss,
-                 .normaliser = *experiment.normaliser,
-                 .team = team,
-                 .options = experiment.config.eval,
-                 .metrics = *experiment.metrics,
-                 .class_weights = class_weights,
-                 .pipeline = pipeline ? &*pipeline : nullptr},
-                experiment, stored_values(model, stored.span()), threshold, temperature, line);
+  if (trained->weighs_classes(Split::kTest)) class_weights = trained->class_weights(peers);
+  ModelRunner runner(comm, *trained);
+  evaluate_sets(runner.evaluation(class_weights), *trained, threshold, line);
   return 0;
 }
 

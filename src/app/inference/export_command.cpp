@@ -1,20 +1,16 @@
 #include <optional>
 
 #include "app/commands.h"
-#include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
-#include "app/setup/run_config.h"
-#include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "lockstep/nn/next_position.h"
 #include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/run_record.h"
@@ -49,10 +45,10 @@ std::vector<std::pair<std::string, std::string>> onnx_facts(const RunDirectory& 
   return {{"metric", metric.dump()}};
 }
 
-void export_schema(const RunDirectory& directory, const std::string& output, bool is_text) {
-  std::string schema = directory.schema().string();
+void export_schema(const TrainedModel& trained, const std::string& output, bool is_text) {
+  std::string schema = trained.directory().schema().string();
   if (!is_stream(output)) {
-    write_output(schema_beside(output), read_file(schema));
+    write_output(schema_beside(output), trained.schema());
     schema = schema_beside(output);
   }
   log_info("{}: {}", is_text ? "its vocabulary" : "what makes its features of the columns of a table",
@@ -64,35 +60,31 @@ void export_schema(const RunDirectory& directory, const std::string& output, boo
 int export_command(const CommandLine& line) {
   const ExporterEntry& exporter = find_entry(exporter_catalog(), "export format", line.text("format"));
   if (!exporter.feature.empty()) require_feature(exporter.feature, "--format " + exporter.name);
-  const RunDirectory directory = open_run_directory(line.text("model"));
-  check_outputs(line, files_read(line));
-  const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
-  TrainedModel trained = load_trained_model(directory, config);
-  const bool has_schema = is_there(directory.schema());
-  const std::string json = has_schema ? read_file(directory.schema().string()) : "";
-  const bool is_text = read_vocabulary(json).has_value();
+  TrainedModel trained(open_finished_run(line));
+  const Config& config = trained.config;
+  const bool has_schema = !trained.schema().empty();
+  const bool is_text = read_vocabulary(trained.schema()).has_value();
   if (exporter.encodes && trained.loss->form().positions > 0 && has_schema && !is_text) {
     throw ConfigError(
         "the model gives a class for each position, for which a graph of the columns of a table has no "
         "answer: export it for their features (--format onnx_features)");
   }
-  const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input());
-  const std::optional<TableSchema> schema = read_table_schema(json);
+  const std::optional<TableSchema> schema = read_table_schema(trained.schema());
   const std::vector<LabelScale> scales = schema ? label_scales(*schema) : std::vector<LabelScale>();
-  const std::optional<double> threshold = threshold_of(directory, config, 0);
+  const std::optional<double> threshold = trained.threshold();
   const std::string output = line.text("output");
   OutputFile file(output);
   exporter.write({.model = *trained.model,
                   .store = trained.store(),
-                  .normaliser = normaliser,
+                  .normaliser = *trained.normaliser,
                   .form = trained.loss->form(),
                   .label_scales = scales,
-                  .temperature = trained.temperature,
+                  .temperature = trained.temperature(),
                   .threshold = threshold,
                   .lengths = !config.data.train_lengths.empty(),
                   .tokens = is_text,
                   .schema = schema ? &*schema : nullptr,
-                  .facts = onnx_facts(directory)},
+                  .facts = onnx_facts(trained.directory())},
                  file);
   file.commit();
   const Layout& stored = trained.model->stored_layout();
@@ -107,9 +99,9 @@ int export_command(const CommandLine& line) {
         "differ in their third digit, and so do answers of records that are near the limit");
   }
   constexpr const char* kOtherFormats = "whoever computes from the weights of another format has to do so";
-  if (trained.temperature != 1) {
+  if (trained.temperature() != 1) {
     log_info("calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; {}",
-             trained.temperature, kOtherFormats);
+             trained.temperature(), kOtherFormats);
   }
   if (threshold) {
     log_info("yes from a probability of {:.6g} on: the ONNX graph answers by it; {}", *threshold,
@@ -121,7 +113,7 @@ int export_command(const CommandLine& line) {
     log_info("its input is the numbers of tokens, int64 [N, T], with {} T = {}",
              goes_by_position(*trained.model) ? "at most" : "exactly", trained.model->input().dims.front());
   }
-  if (has_schema && !complete) export_schema(directory, output, is_text);
+  if (has_schema && !complete) export_schema(trained, output, is_text);
   return 0;
 }
 

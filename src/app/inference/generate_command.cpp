@@ -1,32 +1,25 @@
 // Generates text behind a prompt, and prints it token by token.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "app/setup/experiment.h"
-#include "app/setup/outputs.h"
-#include "app/setup/run_config.h"
-#include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "lockstep/train/evaluation/next_token.h"
 
 namespace lockstep {
@@ -100,19 +93,16 @@ class TokenPrinter {
 int generate_command(const CommandLine& line) {
   const Index length = line.count("length", kLengths, 500);
   const Index samples = line.count("samples", kSamples, 1);
-  check_outputs(line, files_read(line));
   const bool shows = line.text("json") != "-";
-  const RunDirectory directory = open_run_directory(line.text("model"));
-  const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
-  const bool has_schema = std::filesystem::exists(directory.schema());
-  const auto learnt = read_vocabulary(has_schema ? read_file(directory.schema()) : "");
+  FinishedRun run = open_finished_run(line);
+  const auto learnt = read_vocabulary(run.schema);
   error_if(
       !learnt,
       "'{}' has not learned from a text: trainer generate needs a run of data.format \"text\" (guide text)",
       line.text("model"));
   const Vocabulary& vocabulary = *learnt;
-  const TrainedModel trained = load_trained_model(directory, config);
-  const DrawOptions options = read_draw_options(line, trained.temperature);
+  const TrainedModel trained(std::move(run));
+  const DrawOptions options = read_draw_options(line, trained.temperature());
   TextGenerator texts(trained.run(), options, read_prompt(line, vocabulary), samples);
   texts.start(trained.values());
   const Stopwatch watch;

@@ -2,20 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "app/commands.h"
-#include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -43,15 +42,14 @@ std::unique_ptr<MetricSet> metrics_with(const std::string& measure, const Experi
 }
 
 // The columns of a set, whose records must be rows of features.
-std::vector<FeatureColumn> columns_of(const Experiment& experiment, const RecordSource& source,
-                                      const std::string& schema) {
+std::vector<FeatureColumn> columns_of(const TrainedModel& trained, const RecordSource& source) {
   const Shape& features = source.info().features;
   error_if(
       features.dims.size() > 1,
       "records of '{}' have the shape {}: importance permutes columns, and one {} says nothing by itself",
       source.info().name, to_string(features),
       features.sequence ? "number of a sequence" : "pixel of an image");
-  return feature_columns(schema, experiment.model->input().size());
+  return feature_columns(trained.schema(), trained.model->input().size());
 }
 
 const FeatureColumn& find_column(const std::vector<FeatureColumn>& columns, const std::string& name) {
@@ -94,22 +92,15 @@ std::vector<std::string> output_names(const Experiment& experiment, const Datase
 struct ImportanceInputs {
   Communicator& comm;
   const CommandLine& line;
-  ImportanceFlags request = {};
-  Split split = Split::kValidation;
-  RunDirectory directory = {};
-  std::string schema = {};
-  Experiment experiment = {};
+  const ImportanceFlags& request;
+  Split split;
+  const TrainedModel& trained;
   std::string measure = {};
-  std::unique_ptr<MetricSet> metrics = {};  // with that measure
   std::vector<FeatureColumn> columns = {};
-  AlignedBuffer<Scalar> stored = {};
-  Scalar temperature = 1;
 
   const RecordSource* source() const {
-    return split == Split::kTest ? experiment.test.get() : experiment.validation.get();
+    return split == Split::kTest ? trained.test.get() : trained.validation.get();
   }
-  ModelValues values() const { return stored_values(*experiment.model, stored.span()); }
-  ThreadTeam team() const { return ThreadTeam(static_cast<int>(experiment.config.train.threads)); }
 };
 
 // *Collective.* Rank 0 prints the answer, and writes it where that is asked for.
@@ -134,65 +125,50 @@ void keep_for_page(const RunDirectory& directory, const std::string& json) {
 }
 
 void show_importance(const ImportanceInputs& inputs) {
-  const Experiment& experiment = inputs.experiment;
+  const TrainedModel& trained = inputs.trained;
   RankPeerGroup peers(inputs.comm);
-  ThreadTeam team = inputs.team();
   std::vector<Scalar> class_weights;
-  if (experiment.weighs_classes(inputs.split)) class_weights = experiment.class_weights(peers);
-  const EvaluationContext context{.comm = inputs.comm,
-                                  .model = *experiment.model,
-                                  .loss = *experiment.loss,
-                                  .normaliser = *experiment.normaliser,
-                                  .team = team,
-                                  .options = experiment.config.eval,
-                                  .metrics = *inputs.metrics,
-                                  .class_weights = class_weights};
+  if (trained.weighs_classes(inputs.split)) class_weights = trained.class_weights(peers);
+  ModelRunner runner(inputs.comm, trained);
   const Measure measure(inputs.measure, {inputs.measure}, true);
-  const Importance importance =
-      permutation_importance(context, *inputs.source(), inputs.split, inputs.values(),
-                             {.columns = inputs.columns,
-                              .measure = measure,
-                              .repeats = inputs.request.repeats,
-                              .seed = experiment.seed(),
-                              .temperature = inputs.temperature});
+  const Importance importance = permutation_importance(runner.evaluation(class_weights), *inputs.source(),
+                                                       inputs.split, trained.values(),
+                                                       {.columns = inputs.columns,
+                                                        .measure = measure,
+                                                        .repeats = inputs.request.repeats,
+                                                        .seed = trained.seed(),
+                                                        .temperature = trained.temperature()});
   const ImportanceResult result{.model = inputs.line.text("model"),
                                 .set = to_string(inputs.split),
                                 .measure = inputs.measure,
                                 .importance = importance};
   report(inputs, result);
   const bool names_data = std::ranges::any_of(
-      experiment.config.flagged, [](const std::string& key) { return key.starts_with("data."); });
-  if (inputs.comm.rank() == 0 && !names_data) keep_for_page(inputs.directory, to_json(result));
+      trained.config.flagged, [](const std::string& key) { return key.starts_with("data."); });
+  if (inputs.comm.rank() == 0 && !names_data) keep_for_page(trained.directory(), to_json(result));
 }
 
 void show_dependence(const ImportanceInputs& inputs) {
-  const Experiment& experiment = inputs.experiment;
+  const TrainedModel& trained = inputs.trained;
   const RecordSource& source = *inputs.source();
-  ThreadTeam team = inputs.team();
   const FeatureColumn* column = nullptr;
   std::vector<LabelScale> scales;
   agree(inputs.comm, [&] {
     column = &find_column(inputs.columns, inputs.request.partial);
-    scales = read_label_scales(inputs.schema);
+    scales = read_label_scales(trained.schema());
   });
   const std::vector<Scalar> found = read_feature(source, column->features.begin, inputs.comm);
   std::vector<ColumnValue> grid;
   agree(inputs.comm, [&] { grid = column_values(*column, found, inputs.request.points); });
-  const PredictionContext context{.comm = inputs.comm,
-                                  .model = *experiment.model,
-                                  .form = experiment.loss->form(),
-                                  .normaliser = *experiment.normaliser,
-                                  .team = team,
-                                  .batch = experiment.config.eval.batch,
-                                  .temperature = inputs.temperature};
+  ModelRunner runner(inputs.comm, trained);
   std::vector<std::vector<double>> means =
-      partial_dependence(context, scales, source, inputs.values(), column->features, grid);
+      partial_dependence(runner.prediction(), scales, source, trained.values(), column->features, grid);
   const DatasetInfo& info = source.info();
   report(inputs, DependenceResult{.model = inputs.line.text("model"),
                                   .set = to_string(inputs.split),
                                   .samples = info.rows,
                                   .column = column->name,
-                                  .outputs = output_names(experiment, info),
+                                  .outputs = output_names(trained, info),
                                   .grid = std::move(grid),
                                   .means = std::move(means)});
 }
@@ -216,32 +192,30 @@ ImportanceFlags read_importance_flags(const CommandLine& line) {
 }
 
 int importance_command(Communicator& comm, const CommandLine& line) {
-  ImportanceInputs inputs{.comm = comm, .line = line};
-  agree(comm, [&] { inputs.request = read_importance_flags(line); });
+  ImportanceFlags request;
+  agree(comm, [&] { request = read_importance_flags(line); });
   FinishedRun run = open_finished_run(comm, line);
-  inputs.directory = run.directory;
+  Split split = Split::kValidation;
+  std::optional<TrainedModel> trained;
   agree(comm, [&] {
-    if (comm.rank() == 0) check_outputs(line, files_read(line));
-    inputs.split = choose_split(run.config);
+    split = choose_split(run.config);
+    trained.emplace(std::move(run));
   });
   RankPeerGroup peers(comm);
-  inputs.schema = read_together(comm, run.directory.schema());
-  inputs.experiment =
-      make_evaluation(std::move(run.config), {inputs.split}, run.directory, inputs.schema, peers);
-  const Experiment& experiment = inputs.experiment;
-  const std::string& metric = inputs.request.metric;
-  inputs.measure = metric.empty() ? experiment.config.train.early_stopping_metric : metric;
+  open_evaluated(*trained, {split}, trained->schema(), peers);
+  ImportanceInputs inputs{
+      .comm = comm, .line = line, .request = request, .split = split, .trained = *trained};
+  inputs.measure = request.metric.empty() ? trained->config.train.early_stopping_metric : request.metric;
   agree(comm, [&] {
-    inputs.metrics = metrics_with(inputs.measure, experiment);
+    trained->metrics = metrics_with(inputs.measure, *trained);
     error_if(inputs.source() == nullptr,
              "the run has no validation and no test set: give --data.test FILE (and --data.test_labels)");
-    inputs.columns = columns_of(experiment, *inputs.source(), inputs.schema);
-    inputs.stored = load_stored(run.directory, *experiment.model);
-    inputs.temperature = load_temperature(run.directory, experiment.config, experiment.loss->form());
+    inputs.columns = columns_of(*trained, *inputs.source());
   });
-  refuse_different_data(comm, experiment.sources());
-  log_notes(experiment.sources());
-  if (inputs.request.partial.empty()) {
+  const std::vector<const RecordSource*> sources = trained->sources();
+  refuse_different_data(comm, sources);
+  log_notes(sources);
+  if (request.partial.empty()) {
     show_importance(inputs);
   } else {
     show_dependence(inputs);

@@ -7,7 +7,7 @@
 #include <regex>
 
 #include "init.h"
-#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/inputs/byte_stream.h"
 
 namespace lockstep {
 namespace {

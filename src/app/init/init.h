@@ -9,10 +9,10 @@
 
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/option.h"
+#include "lockstep/data/inspect/inspect.h"
 #include "lockstep/data/options.h"
-#include "lockstep/data/table/inspect/inspect.h"
-#include "lockstep/data/texts.h"
-#include "lockstep/data/time_windows.h"
+#include "lockstep/data/text/texts.h"
+#include "lockstep/data/windows/time_windows.h"
 #include "lockstep/math/shape.h"
 
 namespace lockstep {

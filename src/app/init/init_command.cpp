@@ -19,8 +19,8 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
-#include "lockstep/data/byte_stream.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/inputs/byte_stream.h"
 
 namespace lockstep {
 namespace {

@@ -16,9 +16,9 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/byte_stream.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/inputs/byte_stream.h"
+#include "lockstep/data/loading/load_records.h"
 #include "lockstep/math/shape.h"
 
 namespace lockstep {
@@ -110,7 +110,7 @@ bool is_of(const Finding& finding, std::initializer_list<FindingKind> kinds) {
 
 // Among many numbers a few texts make bad records, and no classes.
 void take_bad_label(InitData& data) {
-  const TableInspection& table = *data.table;
+  TableInspection& table = *data.table;
   const auto label = std::ranges::find_if(table.columns, &TableColumn::label) - table.columns.begin();
   const TableColumn& column = at(table.columns, label);
   const ColumnSummary& summary = at(table.scan.columns, label);

@@ -8,8 +8,8 @@
 #include "init.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/validation_split.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/parts/validation_split.h"
 
 namespace lockstep {
 DataOptions options_of_series(const DataOptions& options, const CommandLine& line) {
@@ -38,7 +38,11 @@ std::optional<SeriesSummary> summarise_series_of(const TableInspection& table, c
   data.table.on_bad_record = OnBadRecord::kSkip;
   data.table.max_bad_share = 1;
   const DataOptions opened = data_of_files(data);
-  return summarise_series(*choose_format(opened).open({opened, Split::kTrain, 1, alone()}), opened);
+  ColumnTexts texts(dividing_columns({}, opened.table));
+  const TableQuestions questions{.texts = texts};
+  const std::unique_ptr<RecordSource> source = choose_format(opened).open(
+      {.options = opened, .split = Split::kTrain, .peers = alone(), .questions = &questions});
+  return summarise_series(*source, opened.table.windows, texts);
 }
 
 ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& options) {

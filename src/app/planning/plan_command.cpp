@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <utility>
 #include <vector>
 
 #include "app/commands.h"

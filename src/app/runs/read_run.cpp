@@ -9,7 +9,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -64,22 +63,21 @@ void read_config(ViewedRun& run, const RunDirectory& directory) {
 
 // A trial that was refused before it had a directory: all there is of it are its row and the config of the
 // sweep.
-void read_refused_trial(ViewedRun& run, const RunDirectory& directory) try {
+void read_refused_trial(ViewedRun& run, const RunDirectory& directory) {
   run.refused = true;
-  const Json row = parse_json<Json>(read_file(row_of(directory.root)));
-  run.record.state = RunState::kFailed;
-  run.record.reason = row.value("reason", "");
-  run.record.exit_code = row.value("exit_code", 0);
-  if (row.at("state") != "failed") damage(run.record, "its directory is gone, its row is there");
-  take_config(run, read_file(directory.root.parent_path() / "sweep.toml"));
-  const Json settings = row.value("settings", Json::object());
-  for (const auto& [key, value] : settings.items()) {
-    run.settings.insert(key);
-    const auto line = std::ranges::find(run.config, key, &ConfigLine::key);
-    if (line != run.config.end()) line->value = value;
-  }
-} catch (const Json::exception& error) {
-  throw DataError(excerpt(error.what()));
+  read_json(read_file(row_of(directory.root)), [&](const Json& row) {
+    run.record.state = RunState::kFailed;
+    run.record.reason = row.value("reason", "");
+    run.record.exit_code = row.value("exit_code", 0);
+    if (row.at("state") != "failed") damage(run.record, "its directory is gone, its row is there");
+    take_config(run, read_file(directory.root.parent_path() / "sweep.toml"));
+    const Json settings = row.value("settings", Json::object());
+    for (const auto& [key, value] : settings.items()) {
+      run.settings.insert(key);
+      const auto line = std::ranges::find(run.config, key, &ConfigLine::key);
+      if (line != run.config.end()) line->value = value;
+    }
+  });
 }
 
 // Clears the fields of a record that the lines of metrics.jsonl fill in again.

@@ -1,11 +1,9 @@
 // trainer compare: what differs between runs, and what came of it, from their directories alone.
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 
 #include "app/commands.h"

@@ -1,10 +1,8 @@
 #include "catalogs.h"
 
-#include <algorithm>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/config/help.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"

@@ -6,17 +6,15 @@
 #include <functional>
 #include <utility>
 
-#include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/streamed_records.h"
-#include "lockstep/data/texts.h"
-#include "lockstep/data/time_windows.h"
-#include "lockstep/data/validation_split.h"
-#include "lockstep/data/vocabulary.h"
+#include "lockstep/data/kinds/kind.h"
+#include "lockstep/data/loading/streamed_records.h"
+#include "lockstep/data/parts/validation_split.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/class_weights.h"
@@ -24,7 +22,6 @@
 #include "lockstep/train/evaluation/next_token.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/plan/refusals.h"
-#include "lockstep/train/storage/model_file.h"
 #include "run_config.h"
 
 namespace lockstep {
@@ -42,53 +39,17 @@ void check_record_features(const Experiment& experiment, const RecordSource& sou
   throw ConfigError("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected);
 }
 
-void take(Experiment& experiment, DataSets sets) {
-  experiment.train = std::move(sets.train);
-  experiment.validation = std::move(sets.validation);
-  experiment.test = std::move(sets.test);
-}
-
 // *Collective.* Opens `wanted`, and what it takes to know them.
 void open_data(Experiment& experiment, const std::set<Split>& wanted, const std::string& schema,
                PeerGroup& peers) {
-  const DataOptions& options = experiment.config.data;
-  const FormatEntry* format = nullptr;
-  DataParts parts;
-  peers.agree([&] {
-    format = &choose_format(options);
-    parts = parts_beside_files(options);
-  });
-  DataOptions opened = data_of_files(options, parts);
-  if (options.reads_tokens()) {
-    opened.text.cache = token_directory(experiment.config);
-    return take(experiment, open_texts(opened, parts, wanted, schema, peers));
-  }
-  if (options.has_time_windows()) {
-    const OpenTable open_table = [&](Split split, const std::string& known, const HoldOut& held) {
-      return format->open({opened, split, experiment.seed(), peers, known, held});
-    };
-    return take(experiment,
-                open_windows(opened, parts, experiment.seed(), wanted, schema, open_table, peers));
-  }
-  const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
-    if (!wanted.contains(split)) return nullptr;
-    return format->open({opened, split, experiment.seed(), peers, known, experiment.held});
-  };
-  if (parts.any() && wanted.contains(Split::kTrain)) {
-    const auto open_whole = [&] { return open(Split::kTrain, schema); };
-    experiment.held = hold_out(parts, opened, experiment.seed(), open_whole, peers);
-  }
-  experiment.train = open(Split::kTrain, schema);
-  const std::string learnt = experiment.train ? experiment.train->schema() : schema;
-  experiment.validation = open(Split::kValidation, learnt);
-  experiment.test = open(Split::kTest, learnt);
-  if (!experiment.held.any()) return;
-  peers.agree([&] {
-    DataSets sets = split_validation(std::move(experiment.train), experiment.held);
-    experiment.train = std::move(sets.train);
-    if (sets.validation) experiment.validation = std::move(sets.validation);
-    if (sets.test) experiment.test = std::move(sets.test);
-  });
+  DataOptions data = experiment.config.data;
+  data.text.cache = token_directory(experiment.config);
+  DataSets sets = open_sets(
+      {.data = data, .wanted = wanted, .seed = experiment.seed(), .schema = schema, .peers = peers});
+  experiment.train = std::move(sets.train);
+  experiment.validation = std::move(sets.validation);
+  experiment.test = std::move(sets.test);
+  experiment.held = std::move(sets.held);
 }
 
 // Refuses what the config says of class weights if it cannot be done.
@@ -104,17 +65,20 @@ void state_class_weights(Experiment& experiment) {
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
 }
 
-// `input`: the shape of a record. `named`: see over_positions().
-void build_model(Experiment& experiment, const Shape& input, bool named) {
-  const Config& config = experiment.config;
-  experiment.loss = make_loss(config);
-  experiment.model = std::make_unique<Model>(config.model, input, experiment.loss->form().link);
-  experiment.loss = over_positions(std::move(experiment.loss), experiment.model->output(), named);
+// Refuses eval.threshold for outputs that are not the probability of one yes.
+void refuse_threshold(const Experiment& experiment) {
+  if (experiment.config.eval.threshold.empty()) return;
   const OutputForm form = experiment.loss->form();
-  experiment.metrics = std::make_unique<MetricSet>(
-      config.eval.metrics, form, form.outputs_of_position(experiment.model->output().size()),
-      experiment.scales(), experiment.characters());
-  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input);
+  const bool scores = form.targets != TargetKind::kValue && form.link == Link::kIdentity;
+  refuse_if(!has_one_yes(form, experiment.outputs()) && !scores,
+            "eval.threshold with a model that does not say one yes or no");
+  refuse_if(scores, "eval.threshold with a hinge loss");
+}
+
+void build_metrics(Experiment& experiment) {
+  experiment.metrics =
+      std::make_unique<MetricSet>(experiment.config.eval.metrics, experiment.loss->form(),
+                                  experiment.outputs(), experiment.scales(), experiment.characters());
 }
 
 // Refuses report.sample where nothing can continue it.
@@ -177,7 +141,8 @@ void check_positions(const Experiment& experiment) {
 }
 
 void check_fit(Experiment& experiment) {
-  refuse_if(experiment.config.data.has_time_windows() && experiment.loss->targets() != TargetKind::kValue,
+  const DataKind& kind = kind_of(experiment.config.data);
+  refuse_if(kind.forecasts && experiment.loss->targets() != TargetKind::kValue,
             "data.window with a loss that does not learn numbers");
   refuse_if(experiment.config.model.window_scaling.kind != WindowScaling::Kind::kNone &&
                 experiment.loss->form().link != Link::kIdentity,
@@ -186,10 +151,9 @@ void check_fit(Experiment& experiment) {
     check_record_features(experiment, *source);
     refuse_misfit(experiment.fit(*source));
   }
-  if (experiment.config.data.reads_tokens()) check_embedding(experiment);
+  if (kind.has_tokens) check_embedding(experiment);
   check_positions(experiment);
   state_class_weights(experiment);
-  refuse_threshold(experiment.config, experiment.loss->form(), experiment.outputs());
 }
 
 }  // namespace
@@ -203,6 +167,7 @@ Experiment make_experiment(Config config, PeerGroup& peers, const std::string& s
   peers.agree([&] {
     const bool named = experiment.train->vocabulary() || !experiment.train->schema().empty();
     build_model(experiment, experiment.train->info().features, named);
+    build_metrics(experiment);
     build_training(experiment);
     check_fit(experiment);
     if (data.bucket_by_length > 0 && experiment.train->info().has_lengths)
@@ -211,12 +176,17 @@ Experiment make_experiment(Config config, PeerGroup& peers, const std::string& s
   return experiment;
 }
 
-Experiment make_evaluation(Config config, const std::set<Split>& splits, const RunDirectory& run,
-                           const std::string& schema, PeerGroup& peers) {
-  Shape input;
-  peers.agree([&] { input = ModelFile(run.model()).input(); });
-  Experiment experiment;
-  experiment.config = std::move(config);
+void build_model(Experiment& experiment, const Shape& input, bool named) {
+  const Config& config = experiment.config;
+  experiment.loss = make_loss(config);
+  experiment.model = std::make_unique<Model>(config.model, input, experiment.loss->form().link);
+  experiment.loss = over_positions(std::move(experiment.loss), experiment.model->output(), named);
+  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input);
+  refuse_threshold(experiment);
+}
+
+void open_evaluated(Experiment& experiment, const std::set<Split>& splits, const std::string& schema,
+               PeerGroup& peers) {
   const Config& of_run = experiment.config;
   std::set<Split> wanted = splits;
   // A part that is held back comes out of the training data.
@@ -230,18 +200,9 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const R
   if (!splits.contains(Split::kValidation)) experiment.validation.reset();
   if (!splits.contains(Split::kTest)) experiment.test.reset();
   peers.agree([&] {
-    build_model(experiment, input, !schema.empty());
+    build_metrics(experiment);
     check_fit(experiment);
   });
-  return experiment;
-}
-
-void refuse_threshold(const Config& config, const OutputForm& form, Index outputs) {
-  if (config.eval.threshold.empty()) return;
-  const bool scores = form.targets != TargetKind::kValue && form.link == Link::kIdentity;
-  refuse_if(!has_one_yes(form, outputs) && !scores,
-            "eval.threshold with a model that does not say one yes or no");
-  refuse_if(scores, "eval.threshold with a hinge loss");
 }
 
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute) {

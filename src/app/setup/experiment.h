@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lockstep/config/config.h"
-#include "lockstep/data/augmenter.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/loading/augmenter.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -21,20 +21,19 @@
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/plan/run_plan.h"
-#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 
 struct Experiment {
   Config config;                             ///< nobody else keeps it, or changes it
-  std::unique_ptr<RecordSource> train;       ///< null only in an evaluation
+  std::unique_ptr<RecordSource> train;       ///< null only for a finished model
   std::unique_ptr<RecordSource> validation;  ///< may be null
   std::unique_ptr<RecordSource> test;        ///< may be null
   std::unique_ptr<Model> model;
   std::vector<std::unique_ptr<Model>> stages;  ///< that the model is divided into; empty: it is not
   std::unique_ptr<Loss> loss;
-  std::unique_ptr<MetricSet> metrics;
-  std::unique_ptr<Optimizer> optimizer;  ///< null in an evaluation
+  std::unique_ptr<MetricSet> metrics;    ///< null until data are opened
+  std::unique_ptr<Optimizer> optimizer;  ///< null for a finished model
   std::unique_ptr<Normaliser> normaliser;
   HoldOut held = {};                     ///< the records of data.train that are the validation set
   std::unique_ptr<Augmenter> augmenter;  ///< changes the training samples; may be null
@@ -72,7 +71,7 @@ struct Experiment {
   TargetRule target_rule() const;
   /// See label_scales(); those of the data that the model is trained on.
   std::vector<LabelScale> scales() const;
-  /// Of each token; none where the data are no texts.
+  /// The characters of each token; none where the data are no texts.
   std::vector<double> characters() const;
   /// The measure of train.early_stopping_metric. Errors: ConfigError if it is none of this model.
   Measure deciding_measure() const;
@@ -93,16 +92,17 @@ struct Experiment {
 /// "": it is learnt. Errors, as PeerGroup::agree throws them: ConfigError, DataError.
 Experiment make_experiment(Config config, PeerGroup& peers, const std::string& schema = "");
 
-/// *Collective.* Makes the experiment for the model of a run, whose data have that schema: opens the sets of
-/// `splits` alone (and the training data only where part of it is held back for one of them). Errors as
-/// above.
-Experiment make_evaluation(Config config, const std::set<Split>& splits, const RunDirectory& run,
-                           const std::string& schema, PeerGroup& peers);
+/// Builds model and loss by the config, for records of this shape. `named`: see over_positions(). Errors:
+/// ConfigError.
+void build_model(Experiment& experiment, const Shape& input, bool named);
+
+/// *Collective.* Opens the sets of `splits` alone for a model that is built and was trained on data with that
+/// schema (and the training data only where part of it is held back for one of them). Errors as those of
+/// make_experiment().
+void open_evaluated(Experiment& experiment, const std::set<Split>& splits, const std::string& schema,
+               PeerGroup& peers);
 
 /// The parts of the model by distribute.stages, cut and schedule (divide_model()). Errors: ConfigError.
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute);
-
-/// Refuses eval.threshold for outputs that are not the probability of one yes. Errors: ConfigError.
-void refuse_threshold(const Config& config, const OutputForm& form, Index outputs);
 
 }  // namespace lockstep

@@ -18,8 +18,7 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/byte_stream.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

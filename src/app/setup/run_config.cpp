@@ -7,7 +7,8 @@
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/kinds/kind.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/plan/refusals.h"
@@ -26,16 +27,6 @@ std::string choose_strategy(const Config& config, const Placement& placement) {
   return one_node && !wants_exchange ? "central_storage" : "allreduce";
 }
 
-void refuse_texts(const DataOptions& data) {
-  const bool texts = data.reads_tokens();
-  refuse_if(data.format == "text" && data.text.tokens == "ids", "data.tokens ids with a text");
-  refuse_if(data.text.draw == "anywhere" && data.audit, "data.audit with data.draw anywhere");
-  refuse_if(texts && data.memory == MemoryMode::kStream, "data.memory stream with tokens");
-  refuse_if(texts && !data.augment.empty(), "data.augment with tokens");
-  refuse_if(texts && (data.mean != DataOptions().mean || data.std != DataOptions().std),
-            "data.mean or data.std with tokens");
-}
-
 // Combinations of keys about sets and evaluations, which every command refuses, before data are opened.
 void refuse_sets(const Config& config) {
   const DataOptions& data = config.data;
@@ -43,11 +34,10 @@ void refuse_sets(const Config& config) {
   refuse_if(validation_part(data) && (!data.validation_labels.empty() || !data.validation_weights.empty()),
             "data.validation_labels or data.validation_weights with a part of the training samples");
   refuse_if(!data.test_part.empty() && !data.test.empty(), "data.test with data.test_part");
-  const WindowOptions& windows = data.table.windows;
-  refuse_if(data.has_time_windows() && (windows.time.empty() || windows.horizon == 0),
-            "data.window without data.time or data.horizon");
-  refuse_texts(data);
-  refuse_if(windows.any() && data.memory == MemoryMode::kStream, "data.window with data.memory stream");
+  const DataKind& kind = kind_of(data);
+  if (kind.refusals != nullptr) {
+    for (const KindRefusal& refusal : kind.refusals(data)) refuse_if(refusal.applies, refusal.name);
+  }
   refuse_if(!threshold.measure.empty() && !has_validation(config),
             "eval.threshold by a measure without a validation set");
 }

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
+#include <utility>
 #include <vector>
 
-#include "experiment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
@@ -18,34 +17,16 @@
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/model_file.h"
-#include "lockstep/train/storage/run_directory.h"
+#include "outputs.h"
 #include "run_config.h"
 #include "startup.h"
 
 namespace lockstep {
+namespace {
 
-FinishedRun open_finished_run(Communicator& comm, const CommandLine& line) {
-  FinishedRun run;
-  agree(comm, [&] { run.directory = open_run_directory(line.text("model")); });
-  const std::string file = config_of_run(line, run.directory);
-  run.config = load_run_config_together(comm, line, read_config_together(comm, file));
-  agree(comm, [&] { refuse_missing_precision(run.config); });
-  refuse_differences(comm, run.config);
-  return run;
-}
-
-std::set<Split> named_splits(const Config& config) {
-  std::set<Split> named;
-  for (const Split split : {Split::kValidation, Split::kTest}) {
-    for (const std::string& key : config.flagged) {
-      const std::string name = to_string(split);
-      if (key.starts_with("data." + name) || key.starts_with("data.synthetic_" + name)) named.insert(split);
-    }
-  }
-  return named;
-}
-
+// The stages of a model that so many ranks evaluate, or predict with: distribute.stages, if they are a
+// multiple of that; else one, so that each rank takes the whole model. Rank 0 says so where there are
+// several.
 StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
   const Index stages = config.distribute.stages;
   const StageGrid whole(ranks, 1, config.distribute.placement);
@@ -68,61 +49,76 @@ StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
   return grid;
 }
 
-std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Index stage) {
-  const std::vector<std::vector<Range>> stages =
-      chunks_of_stages(parts_of_model(whole, config.distribute), config.distribute.stages);
-  return std::make_unique<Model>(config.model, whole, std::span(at(stages, stage)));
+}  // namespace
+
+FinishedRun open_finished_run(const CommandLine& line) {
+  const RunDirectory directory = open_run_directory(line.text("model"));
+  check_outputs(line, files_read(line));
+  return {.directory = directory,
+          .config = load_run_config(line, read_config_file(config_of_run(line, directory))),
+          .schema = is_there(directory.schema()) ? read_file(directory.schema()) : ""};
 }
 
-AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model) {
-  AlignedBuffer<Scalar> stored(model.stored_layout().size);
-  load_model(directory.model(), model.whole().stored_layout(),
-             {.layout = &model.stored_layout(), .values = stored.span()});
-  return stored;
+FinishedRun open_finished_run(Communicator& comm, const CommandLine& line) {
+  FinishedRun run;
+  agree(comm, [&] { run.directory = open_run_directory(line.text("model")); });
+  const std::string file = config_of_run(line, run.directory);
+  run.config = load_run_config_together(comm, line, read_config_together(comm, file));
+  agree(comm, [&] { refuse_missing_precision(run.config); });
+  refuse_differences(comm, run.config);
+  agree(comm, [&] {
+    if (comm.rank() == 0) check_outputs(line, files_read(line));
+  });
+  run.schema = read_together(comm, run.directory.schema());
+  return run;
 }
 
-Scalar load_temperature(const RunDirectory& directory, const Config& config, const OutputForm& form) {
-  if (!has_probabilities(form)) return 1;
-  const std::optional<Scalar> temperature = ModelFile(directory.model()).temperature();
+std::set<Split> named_splits(const Config& config) {
+  std::set<Split> named;
+  for (const Split split : {Split::kValidation, Split::kTest}) {
+    for (const std::string& key : config.flagged) {
+      const std::string name = to_string(split);
+      if (key.starts_with("data." + name) || key.starts_with("data.synthetic_" + name)) named.insert(split);
+    }
+  }
+  return named;
+}
+
+TrainedModel::TrainedModel(FinishedRun finished, Index ranks, Index rank)
+    : directory_(std::move(finished.directory)),
+      schema_(std::move(finished.schema)),
+      rank_(rank),
+      grid_(inference_grid(finished.config, ranks, rank)),
+      file_(directory_.model()) {
+  config = std::move(finished.config);
+  build_model(*this, file_.input(), !schema_.empty());
+  if (grid_.stages() > 1) {
+    const auto chunks = chunks_of_stages(parts_of_model(*model, config.distribute), grid_.stages());
+    stage_ = std::make_unique<Model>(config.model, *model, std::span(at(chunks, grid_.stage_of(rank))));
+  }
+  stored_ = AlignedBuffer<Scalar>(run().stored_layout().size);
+  file_.load(model->stored_layout(), store());
+  if (!has_probabilities(loss->form())) return;
+  const std::optional<Scalar> temperature = file_.temperature();
   if (!temperature && config.train.calibrate != kNoCalibration) {
     log_info(
         "'{}' has no temperature, so its probabilities are not calibrated: that is done at the end of a run",
-        directory.model().string());
+        directory_.model().string());
   }
-  return temperature.value_or(1);
+  temperature_ = temperature.value_or(1);
 }
 
-TrainedModel load_trained_model(const RunDirectory& directory, const Config& config) {
-  return load_trained_model(directory, config, StageGrid(1, 1, config.distribute.placement), 0);
-}
-
-TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, const StageGrid& grid,
-                                Index rank) {
-  TrainedModel trained;
-  trained.loss = make_loss(config);
-  trained.model =
-      std::make_unique<Model>(config.model, ModelFile(directory.model()).input(), trained.loss->form().link);
-  trained.loss =
-      over_positions(std::move(trained.loss), trained.model->output(), is_there(directory.schema()));
-  const OutputForm form = trained.loss->form();
-  if (grid.stages() > 1) trained.stage = make_stage(config, *trained.model, grid.stage_of(rank));
-  trained.stored = load_stored(directory, trained.run());
-  trained.temperature = load_temperature(directory, config, form);
-  return trained;
-}
-
-std::optional<double> threshold_of(const RunDirectory& directory, const Config& config, Index rank) {
+std::optional<double> TrainedModel::threshold() const {
   const ThresholdRule rule = parse_threshold("eval.threshold", config.eval.threshold);
   if (rule.measure.empty()) return rule.number;
-  const ModelFile file(directory.model());
-  const std::optional<double> kept = parse_number(file.fact(kThresholdFact).value_or(""));
-  const std::string measure = file.fact(kThresholdMeasureFact).value_or("");
+  const std::optional<double> kept = parse_number(file_.fact(kThresholdFact).value_or(""));
+  const std::string measure = file_.fact(kThresholdMeasureFact).value_or("");
   if (!kept || measure.empty()) {
-    if (rank == 0) {
+    if (rank_ == 0) {
       log_warning(
           "'{}' has no threshold: the end of a run chooses it. The model says yes where that is more "
           "probable than no; --eval.threshold 0.3 sets another one",
-          directory.root.string());
+          directory_.root.string());
     }
     return std::nullopt;
   }
@@ -130,7 +126,35 @@ std::optional<double> threshold_of(const RunDirectory& directory, const Config& 
   throw ConfigError(
       "eval.threshold = \"{}\", but the threshold of '{}', {}, was chosen by \"{}\" when it was trained: "
       "give a number, or leave that out",
-      rule.measure, directory.root.string(), *kept, measure);
+      rule.measure, directory_.root.string(), *kept, measure);
+}
+
+ModelRunner::ModelRunner(Communicator& comm, const TrainedModel& trained)
+    : comm_(comm), trained_(trained), team_(static_cast<int>(trained.config.train.threads)) {
+  if (trained.grid().stages() > 1) pipeline_.emplace(comm, trained.grid());
+}
+
+EvaluationContext ModelRunner::evaluation(std::span<const Scalar> class_weights) {
+  return {.comm = comm_,
+          .model = trained_.run(),
+          .loss = *trained_.loss,
+          .normaliser = *trained_.normaliser,
+          .team = team_,
+          .options = trained_.config.eval,
+          .metrics = *trained_.metrics,
+          .class_weights = class_weights,
+          .pipeline = pipeline_ ? &*pipeline_ : nullptr};
+}
+
+PredictionContext ModelRunner::prediction() {
+  return {.comm = comm_,
+          .model = trained_.run(),
+          .form = trained_.loss->form(),
+          .normaliser = *trained_.normaliser,
+          .team = team_,
+          .batch = trained_.config.eval.batch,
+          .temperature = trained_.temperature(),
+          .pipeline = pipeline_ ? &*pipeline_ : nullptr};
 }
 
 std::string find_model(const std::string& text) {

@@ -5,29 +5,25 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "app/commands.h"
-#include "app/setup/experiment.h"
+#include "app/setup/predictions.h"
 #include "app/setup/run_config.h"
 #include "app/setup/startup.h"
-#include "app/setup/trained_model.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
-#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/table/sources/feature_columns.h"
+#include "lockstep/data/formats/format.h"
+#include "lockstep/data/kinds/kind.h"
 #include "lockstep/data/table/text/table_text.h"
-#include "lockstep/data/table/values/schema.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
-#include "lockstep/train/storage/model_file.h"
-#include "lockstep/train/storage/prediction_file.h"
 #include "sweep_state.h"
 
 namespace lockstep {
@@ -107,16 +103,14 @@ void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> s
   joined.commit();
 }
 
-// `of_positions`: each row is a position of a record; the cells of padding stay empty.
-void append_rows(const ConstMatrix& rows, bool of_positions, PredictionTable& table, PredictionFile& file) {
-  if (!of_positions) return file.append(table.convert(rows));
-  for (Index row = 0; row < rows.rows(); ++row) {
-    if (is_padding(rows, row)) {
-      file.append_unknown();
-    } else {
-      file.append(table.convert(rows_of(rows, {row, row + 1})));
-    }
-  }
+// *Collective over the ranks of a trial.* The model of a trained fold, with the fold opened.
+TrainedModel open_fold(Communicator& comm, Config config, const RunDirectory& run) {
+  std::optional<TrainedModel> trained;
+  const std::string schema = read_together(comm, run.schema());
+  agree(comm, [&] { trained.emplace(FinishedRun{run, std::move(config), schema}); });
+  RankPeerGroup peers(comm);
+  open_evaluated(*trained, {Split::kValidation}, schema, peers);
+  return std::move(*trained);
 }
 
 // *Collective over the ranks of a trial.* Writes the predictions for the fold of a finished run into its
@@ -124,58 +118,22 @@ void append_rows(const ConstMatrix& rows, bool of_positions, PredictionTable& ta
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
   Config config = load_run_config_together(comm, line, text);
   if (config.data.validation.empty()) return;  // the training on all records
-  RankPeerGroup peers(comm);
   const RunDirectory run{config.run.dir};
-  const std::string schema = read_together(comm, run.schema());
-  const Experiment experiment = make_evaluation(std::move(config), {Split::kValidation}, run, schema, peers);
-  const OutputForm form = experiment.loss->form();
-  AlignedBuffer<Scalar> stored;
-  Scalar temperature = 1;
-  std::optional<PredictionTable> table;
-  std::unique_ptr<PredictionFile> file;  // only rank 0 has one
-  agree(comm, [&] {
-    stored = load_stored(run, *experiment.model);
-    temperature = load_temperature(run, experiment.config, form);
-    table.emplace(form, experiment.outputs(), target_labels(*experiment.validation),
-                  PredictionView{.threshold = threshold_of(run, experiment.config, comm.rank())},
-                  label_scales(*experiment.validation));
-    if (comm.rank() > 0) return;
-    const std::string path = (run.root / kFoldFile).string();
-    std::filesystem::remove(path);
-    file = choose_prediction_file(path).make(
-        {.path = path,
-         .rows = experiment.validation->info().rows * std::max<Index>(1, form.positions),
-         .columns = {table->columns().begin(), table->columns().end()}});
-  });
-  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  Prediction prediction({.comm = comm,
-                         .model = *experiment.model,
-                         .form = form,
-                         .normaliser = *experiment.normaliser,
-                         .team = team,
-                         .batch = experiment.config.eval.batch,
-                         .temperature = temperature},
-                        *experiment.validation);
-  prediction.run(stored_values(*experiment.model, stored.span()),
-                 [&](const ConstMatrix& rows) { append_rows(rows, form.positions > 0, *table, *file); });
-  agree(comm, [&] {
-    if (file) file->finish();
-  });
+  const TrainedModel trained = open_fold(comm, std::move(config), run);
+  PredictRequest request{.path = (run.root / kFoldFile).string(), .as_input = false};
+  agree(comm, [&] { request.view.threshold = trained.threshold(); });
+  write_predictions(comm, trained, *trained.validation, request);
 }
 
 // *Collective.* Puts those of all folds together as predictions.csv, in the order of the records; a record
 // that is in no fold has empty cells.
 void join_fold_predictions(Communicator& comm, const SweepState& state) {
   const CommandLine first = state.line_of(state.rows().front());
-  RankPeerGroup peers(comm);
-  const RunDirectory run = state.directory().trial(1);
-  const Experiment experiment =
-      make_evaluation(load_run_config_together(comm, first, state.text()), {Split::kValidation}, run,
-                      read_together(comm, run.schema()), peers);
+  const TrainedModel trained =
+      open_fold(comm, load_run_config_together(comm, first, state.text()), state.directory().trial(1));
   agree(comm, [&] {
     if (comm.rank() == 0) {
-      join_files(*experiment.held.fold_of, experiment.validation->skipped(),
-                 experiment.loss->form().positions, state);
+      join_files(*trained.held.fold_of, trained.validation->skipped(), trained.loss->form().positions, state);
     }
   });
 }
@@ -184,13 +142,8 @@ class CrossValidation {
  public:
   CrossValidation(Communicator& world, const CommandLine& line)
       : world_(world), state_(world, line, "fold", [](const Config& config, const SweepRequest& request) {
-          error_if(
-              choose_format(config.data).name == "text" || config.data.reads_tokens(),
-              "cv knows no texts: give data.validation = \"share(0.1)\", the last tokens, and train once");
-          error_if(
-              config.data.has_time_windows(),
-              "cv knows no windows of time (data.window): give data.validation = \"time(COLUMN, 0.2)\" and "
-              "data.test_part, and train once");
+          const DataKind& kind = kind_of(config.data);
+          error_if(!kind.no_folds.empty(), "{}", kind.no_folds);
           refuse_other_folds(config.data, request.folds);
           refuse_classes_of_numbers(config, request.folds);
           error_if(request.refit && follows_evaluations(config.schedule),

@@ -14,7 +14,6 @@
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/process.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"

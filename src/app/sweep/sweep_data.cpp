@@ -6,7 +6,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/fingerprint.h"
+#include "lockstep/data/loading/fingerprint.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "sweep_description.h"
 
@@ -42,7 +42,7 @@ Json read_list(Communicator& comm, const std::filesystem::path& file) {
   agree(comm, [&] {
     try {
       if (!text.empty()) json = parse_json<Json>(text);
-    } catch (const std::exception& error) {
+    } catch (const DataError& error) {
       throw DataError("'{}' is damaged: {}", file.string(), error.what());
     }
   });

@@ -87,16 +87,14 @@ std::string measure_cell(const Json& measures, const std::string& name) {
   return measures.is_object() && measures.contains(name) ? measure_text(measured(measures, name)) : "";
 }
 
-// A measure of a set in the head of a table, with the class that it is about, which the model of a run names.
-std::string measure_head(const char* set, const std::string& name, std::span<const TrialRow> rows,
-                         const SweepDirectory& directory) {
+// The class that measures in the head of a table are about, which the model of a run names; "" if none does.
+std::string positive_of(std::span<const TrialRow> rows, const SweepDirectory& directory) {
   const auto has_model = [&](const TrialRow& row) {
     return row.state == TrialState::kDone && is_there(directory.trial(row.number).model());
   };
   const auto run = std::ranges::find_if(rows, has_model);
-  const std::optional<std::string> positive =
-      run == rows.end() ? std::nullopt : ModelFile(directory.trial(run->number).model()).fact(kPositiveFact);
-  return fmt::format("{} {}", set, name_with_class(name, positive.value_or("")));
+  if (run == rows.end()) return "";
+  return ModelFile(directory.trial(run->number).model()).fact(kPositiveFact).value_or("");
 }
 
 std::string epoch_cell(const TrialRow& row) {
@@ -289,11 +287,10 @@ Json to_json(const TrialRow& row, const std::string& measure) {
 TrialRow read_row(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   try {
-    return parse_row(parse_json<Json>(text));
-  } catch (const std::exception& error) {
+    return read_json(text, parse_row);
+  } catch (const DataError& error) {
     throw DataError(
-        "'{}' is not the row of a trial: {}; remove it, and the trial goes on from its "
-        "checkpoint",
+        "'{}' is not the row of a trial: {}; remove it, and the trial goes on from its checkpoint",
         file.string(), error.what());
   }
 }
@@ -338,12 +335,13 @@ bool is_before(const TrialRow& a, const TrialRow& b, const Measure& measure) {
 std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
                         const SweepDirectory& directory) {
   Columns columns{{"run", [&](const TrialRow& row) { return directory.name(row.number); }}};
+  const std::string positive = positive_of(rows, directory);
   const std::size_t keys = rows.empty() ? 0 : rows.front().settings.size();  // all trials vary the same ones
   for (std::size_t i = 0; i < keys; ++i) {
     columns.push_back(
         {rows.front().settings[i].key, [i](const TrialRow& row) { return row.settings[i].value; }});
   }
-  columns.push_back({measure_head("validation", measure.name(), rows, directory),
+  columns.push_back({"validation " + name_with_class(measure.name(), positive),
                      [](const TrialRow& row) { return row.score ? measure_text(row.score->value) : ""; }});
   columns.push_back({"epoch", epoch_cell});
   std::vector<std::string> names{"loss", "accuracy"};
@@ -351,7 +349,7 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
   for (const std::string& name : names) {
     const auto cell = [name](const TrialRow& row) { return measure_cell(row.test, name); };
     if (std::ranges::all_of(rows, &std::string::empty, cell)) continue;
-    columns.push_back({measure_head("test", name, rows, directory), cell});
+    columns.push_back({"test " + name_with_class(name, positive), cell});
   }
   const auto is_done = [](const TrialRow& row) { return row.state == TrialState::kDone; };
   columns.push_back(
@@ -384,11 +382,12 @@ std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
                      return with_commas(score.evaluation.value("samples", Index{0}));
                    })}};
   const std::vector<std::string> names = fold_measures(folds, measure);
+  const std::string positive = positive_of(folds, directory);
   Cells mean{"mean", ""};
   Cells deviation{"standard deviation", ""};
   for (const std::string& name : names) {
     columns.push_back(
-        {measure_head("validation", name, folds, directory), of_score([name](const TrialScore& score) {
+        {"validation " + name_with_class(name, positive), of_score([name](const TrialScore& score) {
            return measure_text(measured(score.evaluation, name));
          })});
     const MeanAndDeviation found = over_folds(folds, name);

@@ -17,7 +17,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/sampler.h"
+#include "lockstep/data/loading/sampler.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/live/run_output.h"
 #include "lockstep/report/tables/plan_table.h"

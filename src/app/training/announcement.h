@@ -6,7 +6,7 @@
 #include "app/setup/experiment.h"
 #include "app/setup/rank_placement.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/loading/load_records.h"
 #include "lockstep/train/storage/run_record.h"
 #include "resume_state.h"
 

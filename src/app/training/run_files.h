@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/fingerprint.h"
+#include "lockstep/data/loading/fingerprint.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/storage/checkpoint/writer.h"

@@ -2,13 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "announcement.h"
 #include "app/commands.h"
 #include "app/runs/run_views.h"
-#include "app/setup/catalogs.h"
 #include "app/setup/outputs.h"
 #include "app/setup/rank_placement.h"
 #include "app/setup/stage_choice.h"
@@ -23,7 +21,6 @@
 #include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/live/run_output.h"
 #include "lockstep/report/tables/evaluation_tables.h"
-#include "lockstep/report/tables/plan_table.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_record.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "data/dense_source.h"
+#include "dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 

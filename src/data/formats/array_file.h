@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "data/dense_source.h"
-#include "data/record_file.h"
+#include "dense_source.h"
 #include "lockstep/base/types.h"
+#include "record_file.h"
 
 namespace lockstep {
 

@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "data/dense_source.h"
-#include "data/record_file.h"
+#include "dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
+#include "record_file.h"
 
 namespace lockstep {
 namespace {

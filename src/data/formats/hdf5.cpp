@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "array_file.h"
-#include "data/byte_inputs.h"
-#include "data/hdf5_dataset.h"
+#include "data/inputs/byte_inputs.h"
+#include "data/inputs/hdf5_dataset.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 

@@ -9,7 +9,7 @@
 #include "lockstep/base/process.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "data/byte_inputs.h"
+#include "byte_inputs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"

@@ -1,7 +1,7 @@
 // A build that reads no archives of numpy arrays.
 #include <fmt/format.h>
 
-#include "data/byte_inputs.h"
+#include "byte_inputs.h"
 #include "lockstep/base/build_info.h"
 
 namespace lockstep {

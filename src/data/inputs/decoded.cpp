@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/byte_inputs.h"
+#include "byte_inputs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 

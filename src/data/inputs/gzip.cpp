@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "data/byte_inputs.h"
+#include "byte_inputs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "data/byte_inputs.h"
+#include "byte_inputs.h"
 
 namespace lockstep {
 namespace {

@@ -206,10 +206,6 @@ std::string note_on_order(const DistOptions& options) {
                      fmt::join(names, ", "));
 }
 
-ExchangeRequest ExchangeRequest::with_plan(const Plan& other) const {
-  return {comm, other, options, delivery, algorithm, gradient_arenas, ranks_per_node, overlaps};
-}
-
 std::unique_ptr<Reducer> make_bucketwise_reducer(const ExchangeRequest& request,
                                                  const AlgorithmChoice& choice) {
   const auto other = std::ranges::adjacent_find(choice, std::ranges::not_equal_to());

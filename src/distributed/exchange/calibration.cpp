@@ -14,7 +14,6 @@
 #include <map>
 
 #include "lockstep/base/timer.h"
-#include "lockstep/math/fixed_tree.h"
 
 namespace lockstep {
 namespace {

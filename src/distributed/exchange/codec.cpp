@@ -18,10 +18,6 @@ SliceCodec::SliceCodec(Codec& codec, Range slice, Index loss_offset, bool error_
       exact_(static_cast<std::size_t>(slice.size()) - gradients_),
       error_feedback_(error_feedback) {}
 
-Index SliceCodec::bytes() const {
-  return static_cast<Index>(codec_bytes_ + exact_ * sizeof(Scalar));
-}
-
 void SliceCodec::encode(std::span<const Scalar> values, std::span<std::byte> message) {
   if (exact_ > 0) std::memcpy(&message[codec_bytes_], &values[gradients_], exact_ * sizeof(Scalar));
   const std::span<const Scalar> gradients = values.first(gradients_);
@@ -34,10 +30,6 @@ void SliceCodec::encode(std::span<const Scalar> values, std::span<std::byte> mes
   as_array(lost_.span()) += as_array(gradients);
   codec_->encode(lost_.span(), encoded);
   codec_->add(encoded, -1, lost_.span());
-}
-
-void SliceCodec::make_lost() {
-  if (lost_.size() == 0) lost_ = AlignedBuffer<Scalar>(static_cast<Index>(gradients_));
 }
 
 void SliceCodec::add_saved(SavedState& state, const std::string& array) {

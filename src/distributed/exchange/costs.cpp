@@ -19,14 +19,6 @@ Index partial_sums(const Plan& plan, Reduction reduction, Index rank) {
 
 }  // namespace
 
-std::vector<Index> CostModelInput::nodes() const {
-  return node_sizes.empty() ? std::vector{plan.world} : node_sizes;
-}
-
-Index CostModelInput::weights_bytes() const {
-  return plan.loss_offset * kScalarBytes;
-}
-
 Index CostModelInput::optimizer_bytes() const {
   const std::array all{Range{0, plan.loss_offset}};
   return optimizer.bytes(all, plan.threads);

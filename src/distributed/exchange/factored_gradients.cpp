@@ -83,14 +83,6 @@ FactorBuffers FactoredGradients::buffers(std::size_t tensor, Index replica) {
           .stride = begins_.back()};
 }
 
-ConstMatrix FactoredGradients::x_of(std::size_t tensor) const {
-  return {x_[tensor].data(), begins_.back(), tensors_[tensor].in};
-}
-
-ConstMatrix FactoredGradients::dy_rows(std::size_t tensor, Range rows) const {
-  return {dy_t_[tensor].data() + rows.begin * begins_.back(), rows.size(), begins_.back()};
-}
-
 std::size_t FactoredGradients::tensor_at(Index offset) const {
   const auto found =
       std::ranges::find_if(tensors_, [&](const FactoredTensor& t) { return t.range.contains(offset); });

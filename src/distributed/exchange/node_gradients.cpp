@@ -75,21 +75,9 @@ NodeGradients::NodeGradients(const ExchangeRequest& request, const NodeRequest& 
   }
 }
 
-Index NodeGradients::header_bytes() {
-  return sizeof(Header);
-}
-
-NodeGradients::Header& NodeGradients::header(int rank) {
-  return *reinterpret_cast<Header*>(window_->part(rank).data() + header_offset(rank));
-}
-
 std::span<Scalar> NodeGradients::scalars(int rank, Index offset, Index size) {
   auto* memory = reinterpret_cast<Scalar*>(window_->part(rank).data() + offset);
   return {memory, static_cast<std::size_t>(size)};
-}
-
-std::span<Scalar> NodeGradients::weights() {
-  return scalars(0, 0, plan_.loss_offset);
 }
 
 std::span<Scalar> NodeGradients::arena() {

@@ -66,7 +66,7 @@ class NodeGradients {
   void fence() { window_->fence(); }
 
   /// *Local.* The node's copy of the weights.
-  std::span<Scalar> weights();
+  std::span<Scalar> weights() { return scalars(0, 0, plan_.loss_offset); }
   /// *Local.* The scalars that all ranks of the node share, zeroed at first.
   std::span<Scalar> shared() { return scalars(0, weights_bytes_, shared_size_); }
   /// *Local, any thread.* One more arena for partial sums.
@@ -97,7 +97,7 @@ class NodeGradients {
   std::atomic_ref<Index> done(int rank) { return std::atomic_ref(header(rank).done); }
 
   /// Bytes of a rank's part beside its arenas.
-  static Index header_bytes();
+  static Index header_bytes() { return sizeof(Header); }
 
  private:
   static constexpr Index kMaxSums = 126;
@@ -114,7 +114,9 @@ class NodeGradients {
   Index shared_bytes() const { return round_up(shared_size_ * Index{sizeof(Scalar)}, kAlignmentBytes); }
   Index header_offset(int rank) const { return rank == 0 ? weights_bytes_ + shared_bytes() : 0; }
   Index first_arena(int rank) const { return header_offset(rank) + header_bytes(); }
-  Header& header(int rank);
+  Header& header(int rank) {
+    return *reinterpret_cast<Header*>(window_->part(rank).data() + header_offset(rank));
+  }
   std::span<Scalar> scalars(int rank, Index offset, Index size);
 
   const Plan& plan_;

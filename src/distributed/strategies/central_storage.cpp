@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "distributed/exchange/node_gradients.h"
 #include "lockstep/base/timer.h"

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -41,10 +40,8 @@ class InitArgument {
 
  private:
   static double positive_number(std::string_view key, const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value))
-      return value;
+    const std::optional<double> value = number_in<double>(text);
+    if (value && *value > 0 && std::isfinite(*value)) return *value;
     throw ConfigError("'{}' must be a number above 0, found {}", key, in_quotes(text));
   }
 
@@ -55,9 +52,8 @@ class InitArgument {
 /// The number of an argument that may also be a word. Errors: ConfigError if it is below `least` or none;
 /// `words` are what else it may be.
 inline Index whole_number(std::string_view key, std::string_view text, Index least, std::string_view words) {
-  Index value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size() && value >= least) return value;
+  const std::optional<Index> value = number_in<Index>(text);
+  if (value && *value >= least) return *value;
   throw ConfigError("'{}' must be {}a whole number of at least {}, found {}", key,
                     words.empty() ? "" : fmt::format("{} or ", words), least, in_quotes(text));
 }

@@ -17,7 +17,7 @@ class AsSequence final : public Layer {
       throw ConfigError("'order' must be positions or channels, found {}", in_quotes(order));
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
     const std::optional<ImageShape> image = as_image(in);
     if (in.sequence) throw ConfigError("it is a sequence already");
@@ -27,7 +27,9 @@ class AsSequence final : public Layer {
     error_if(in.size() % positions_ != 0, "{} numbers are not {} positions of equally many", in.size(),
              positions_);
     channels_ = in.size() / positions_;
-    return SequenceShape{.positions = positions_, .channels = channels_}.shape();
+    return {.out = SequenceShape{.positions = positions_, .channels = channels_}.shape(),
+            .only_reshapes = !by_channel_ || positions_ == 1 || channels_ == 1,
+            .reads_input = false};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -38,13 +40,11 @@ class AsSequence final : public Layer {
     if (args.dx() != nullptr) transpose_samples(args.dy, positions_, channels_, *args.dx());
   }
 
-  bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }  // to refuse them
-  bool only_reshapes() const override { return !by_channel_ || positions_ == 1 || channels_ == 1; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
-    if (!by_channel_) return graph.add("Reshape", {rows, graph.add_list({-1, positions_, channels_})});
-    const std::string turned = graph.add("Reshape", {rows, graph.add_list({-1, channels_, positions_})});
+    if (!by_channel_) return graph.reshape(rows, {-1, positions_, channels_});
+    const std::string turned = graph.reshape(rows, {-1, channels_, positions_});
     return onnx_swapped(graph, turned);
   }
 

@@ -15,12 +15,12 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "position_angles.h"
-#include "sequence_input.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
 
-class Attend final : public Layer, public Incremental {
+class Attend final : public Layer {
  public:
   explicit Attend(TermArguments& arguments) {
     shape_.heads = arguments.take_index("heads", 1);
@@ -33,7 +33,7 @@ class Attend final : public Layer, public Incremental {
              shape_.kv_heads);
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     number_ = params.number();
     const SequenceShape in = expect_sequence(inputs.front());
     const Index vectors = shape_.heads + 2 * shape_.kv_heads;
@@ -43,7 +43,13 @@ class Attend final : public Layer, public Incremental {
     shape_.positions = in.positions;
     shape_.size = in.channels / vectors;
     if (rotary_) fill_rotation();
-    return SequenceShape{.positions = in.positions, .channels = shape_.output_width()}.shape();
+    Index pairs = 0;
+    for (Index t = 0; t < shape_.positions; ++t) pairs += shape_.seen_by(t, shape_.positions).size();
+    return {.out = SequenceShape{.positions = in.positions, .channels = shape_.output_width()}.shape(),
+            .reads_output = true,
+            .cache_size = cache_size(),
+            .flops = 4 * pairs * shape_.output_width(),  // two products, of the pairs that are seen
+            .kept_size = shape_.causal ? std::optional(kept_size()) : std::nullopt};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -67,8 +73,6 @@ class Attend final : public Layer, public Incremental {
     }
   }
 
-  const Incremental* incremental() const override { return shape_.causal ? this : nullptr; }
-  Index kept_size() const override { return shape_.positions * 2 * shape_.kv_heads * shape_.size; }
   void forward_next(const ForwardArgs& args, Index position, std::span<Scalar> kept) const override {
     for (Index row = 0; row < args.y.rows(); ++row) {
       attend_next(shape_, args.x().data() + row * args.x().cols(), position + 1,
@@ -77,14 +81,6 @@ class Attend final : public Layer, public Incremental {
   }
 
   bool takes_sequences() const override { return true; }
-  bool reads_output() const override { return true; }
-  Index cache_size() const override { return logs() + (dropout_ > 0 ? kSeedScalars : 0); }
-  // Two products, of the pairs that are seen.
-  Index flops() const override {
-    Index pairs = 0;
-    for (Index t = 0; t < shape_.positions; ++t) pairs += shape_.seen_by(t, shape_.positions).size();
-    return 4 * pairs * shape_.output_width();
-  }
 
   // In 5 dimensions: samples, heads of keys, queries of each, positions, numbers.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
@@ -94,27 +90,27 @@ class Attend final : public Layer, public Incremental {
       const Index end = begin + shape_.kv_heads * group * shape_.size;
       const std::string own = onnx_slice(graph, x, {begin, end}, 2);
       // 0 keeps what is there: samples and positions.
-      const std::string split =
-          graph.add("Reshape", {own, graph.add_list({0, 0, shape_.kv_heads, group, shape_.size})});
-      return graph.add("Transpose", {split}, {{"perm", std::vector<Index>{0, 2, 3, 1, 4}}});
+      const std::string split = graph.reshape(own, {0, 0, shape_.kv_heads, group, shape_.size});
+      return graph.transpose(split, {0, 2, 3, 1, 4});
     };
     const std::string q = onnx_turned(graph, x, heads(0, shape_.group()));
     const std::string k = onnx_turned(graph, x, heads(shape_.heads, 1));
     const std::string v = heads(shape_.heads + shape_.kv_heads, 1);
-    const std::string k_columns = graph.add("Transpose", {k}, {{"perm", std::vector<Index>{0, 1, 2, 4, 3}}});
+    const std::string k_columns = graph.transpose(k, {0, 1, 2, 4, 3});
     const std::string factor = graph.add_number(1 / std::sqrt(static_cast<double>(shape_.size)));
     std::string scores = graph.add("Mul", {graph.add("MatMul", {q, k_columns}), factor});
     scores = masked_scores(graph, layer, scores);
     const std::string weights = graph.add("Softmax", {scores}, {{"axis", Index{4}}});
     const std::string values = graph.add("MatMul", {weights, v});
-    const std::string by_position =
-        graph.add("Transpose", {values}, {{"perm", std::vector<Index>{0, 3, 1, 2, 4}}});
-    return graph.add("Reshape", {by_position, graph.add_list({0, 0, shape_.output_width()})});
+    const std::string by_position = graph.transpose(values, {0, 3, 1, 2, 4});
+    return graph.reshape(by_position, {0, 0, shape_.output_width()});
   }
 
  private:
   static constexpr Index kSeedScalars = sizeof(std::uint64_t) / sizeof(Scalar);
 
+  Index cache_size() const { return logs() + (dropout_ > 0 ? kSeedScalars : 0); }
+  Index kept_size() const { return shape_.positions * 2 * shape_.kv_heads * shape_.size; }
   Index logs() const { return shape_.heads * shape_.positions; }
 
   // Behind the logs of a sample stands the seed of its draws, for the backward pass too; 0: nothing is
@@ -148,11 +144,6 @@ class Attend final : public Layer, public Incremental {
     shape_.rotation = rotation_.span();
   }
 
-  static std::string onnx_slice(OnnxNodes& graph, const std::string& x, Range range, Index axis) {
-    return graph.add("Slice",
-                     {x, graph.add_list({range.begin}), graph.add_list({range.end}), graph.add_list({axis})});
-  }
-
   // `sequence`: the input, which says how many positions there are.
   std::string onnx_turned(OnnxNodes& graph, const std::string& sequence, const std::string& heads) const {
     if (!rotary_) return heads;
@@ -183,8 +174,7 @@ class Attend final : public Layer, public Incremental {
       keep_if(graph.add("Greater", {graph.add_number(static_cast<double>(limit)), value}));
     };
     const auto backwards = [&] { return graph.add("Mul", {distance, graph.add_number(-1)}); };
-    if (!layer.lengths.empty())
-      keep_if(graph.add("Reshape", {onnx_counted(graph, layer), graph.add_list({0, 1, 1, 1, -1})}));
+    if (!layer.lengths.empty()) keep_if(graph.reshape(onnx_counted(graph, layer), {0, 1, 1, 1, -1}));
     if (shape_.window > 0) keep_below(distance, shape_.window);
     if (shape_.causal) keep_below(backwards(), 1);
     if (!shape_.causal && shape_.window > 0) keep_below(backwards(), shape_.window);

@@ -26,7 +26,7 @@ class BatchNorm final : public Layer, public BatchStatistics {
     if (!mode_text_.empty()) parse_batch_norm_mode(mode_text_);
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const Shape& in = inputs.front();
     const std::optional<ImageShape> image = as_image(in);
     channels_ = image ? image->channels : in.size();
@@ -38,8 +38,7 @@ class BatchNorm final : public Layer, public BatchStatistics {
     beta_ = params.declare(spec("bias", Initialiser::kZero));
     mean_ = params.declare_state(spec("running_mean", Initialiser::kZero));
     variance_ = params.declare_state(spec("running_var", Initialiser::kOne));
-    size_ = in.size();
-    return in;
+    return {.out = in, .flops = 3 * in.size()};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -95,9 +94,6 @@ class BatchNorm final : public Layer, public BatchStatistics {
   const BatchStatistics* statistics() const override {
     return this;
   }
-  Index flops() const override {
-    return 3 * size_;
-  }
   // ONNX normalises along axis 1: there the channels of an image stand, and the features of a vector.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const Shape& sample = layer.in.front();
@@ -109,7 +105,7 @@ class BatchNorm final : public Layer, public BatchStatistics {
     if (image || sample.dims.size() == 1) return y;
     std::vector<Index> dims{-1};
     dims.insert(dims.end(), sample.dims.begin(), sample.dims.end());
-    return graph.add("Reshape", {y, graph.add_list(dims)});
+    return graph.reshape(y, dims);
   }
 
   BatchNormMode mode() const override {

@@ -15,7 +15,6 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "scratch.h"
-#include "sequence_input.h"
 
 namespace lockstep {
 namespace {
@@ -34,7 +33,7 @@ class ConvolutionLayer final : public Layer {
     window_.padding = arguments.take_word("padding", "valid");
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     window_.dilation = whole_number("dilation", dilation_, 1, "");
     shape_ = convolution(place_windows(window_, inputs.front()));
     precision_ = params.precision();
@@ -46,10 +45,12 @@ class ConvolutionLayer final : public Layer {
                                                .fan_in = shape_.fan_in(),
                                                .fan_out = channels_ / shape_.groups * taps}));
     if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{channels_}}, .decays = false});
-    if (window_.over_time) {
-      return SequenceShape{.positions = shape_.out_width(), .channels = channels_}.shape();
-    }
-    return {{shape_.out_height(), shape_.out_width(), channels_}};
+    return {
+        .out = window_.over_time
+                   ? SequenceShape{.positions = shape_.out_width(), .channels = channels_}.shape()
+                   : Shape{{shape_.out_height(), shape_.out_width(), channels_}},
+        .flops = shape_.flops(),
+        .weight_use = {.rounded = precision_ == Precision::kBf16 ? weight_ : Range{}, .arranged = weight_}};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -98,10 +99,6 @@ class ConvolutionLayer final : public Layer {
                                      {"group", shape_.groups},
                                      {"pads", onnx_padding(axes)}});
     return window_.over_time ? onnx_swapped(graph, y) : y;
-  }
-  Index flops() const override { return shape_.flops(); }
-  WeightUse weight_use() const override {
-    return {.rounded = precision_ == Precision::kBf16 ? weight_ : Range{}, .arranged = weight_};
   }
 
  private:

@@ -33,7 +33,7 @@ class DenseLayer : public Layer {
     error_if(init_.given() && !tie_.empty(), "a shared weight has the init of its owner: leave out init");
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const std::optional<ImageShape> image = as_image(inputs.front());
     error_if(image && image->channels > 1 && image->pixels() > 1,
              "an image with channels has to become a vector first: put flatten before it");
@@ -47,18 +47,20 @@ class DenseLayer : public Layer {
                   : params.declare(init_.of(
                         params, {.name = "weight", .shape = shape, .fan_in = inputs_, .fan_out = units_}));
     if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{units_}}, .decays = false});
-    return {{shared_ * units_}};
+    return {.out = {{shared_ * units_}},
+            .flops = 2 * shared_ * units_ * inputs_,
+            .weight_use = in_bf16() ? WeightUse{.rounded = weight_}
+                                    : WeightUse{.factored = shared_ > 1 ? Range{} : weight_}};
   }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const auto in_rows = [&](const std::string& value, Index width) {
-      return shared_ == 1 ? value : graph.add("Reshape", {value, graph.add_list({-1, width})});
+      return shared_ == 1 ? value : graph.reshape(value, {-1, width});
     };
     const std::string x = in_rows(onnx_flat(graph, layer.inputs.front(), layer.in.front()), inputs_);
     const std::string y = graph.add("Gemm", joined_names({x}, layer.tensors), {{"transB", Index{1}}});
     return in_rows(y, shared_ * units_);
   }
-  Index flops() const override { return 2 * shared_ * units_ * inputs_; }
 
  protected:
   // The parts of all samples, one a row.
@@ -130,10 +132,6 @@ class Dense final : public DenseLayer {
     }
   }
 
-  WeightUse weight_use() const override {
-    return in_bf16() ? WeightUse{.rounded = weight_} : WeightUse{.factored = shared_ > 1 ? Range{} : weight_};
-  }
-
  private:
   // A product is cut into pieces of so many rows, each of whole blocks of kernels: how depends on the batch
   // of the replica alone, and so do the bits.
@@ -185,10 +183,11 @@ class SplitDense final : public DenseLayer, public SplitLayer {
     if (shared_ > 1) throw ConfigError("a weight that parts of a sample share is small: leave out split");
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    Shape output = DenseLayer::declare(inputs, params);
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    LayerTraits traits = DenseLayer::declare(inputs, params);
+    traits.weight_use.factored = {};
     blocks_ = UnitBlocks(units_, inputs_);
-    return output;
+    return traits;
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -223,8 +222,6 @@ class SplitDense final : public DenseLayer, public SplitLayer {
                    .spare = {memory + rows * units_, static_cast<std::size_t>(spare)},
                    .pause = [&] { args.on_ready(weight_.begin); }});
   }
-
-  WeightUse weight_use() const override { return {.rounded = in_bf16() ? weight_ : Range{}}; }
 
   const SplitLayer* split() const override { return this; }
   const UnitBlocks& blocks() const override { return blocks_; }

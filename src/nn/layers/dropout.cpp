@@ -1,5 +1,4 @@
 // Inverted dropout: what is kept is scaled up in training, so that evaluation needs no change.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -18,10 +17,11 @@ class Dropout final : public Layer {
  public:
   explicit Dropout(TermArguments& arguments) : rate_(take_dropout_rate(arguments, "rate", 0.5)) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     size_ = inputs.front().size();
     number_ = params.number();
-    return inputs.front();
+    return {
+        .out = inputs.front(), .in_place = true, .reads_input = false, .cache_size = size_, .flops = size_};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -41,11 +41,8 @@ class Dropout final : public Layer {
     if (args.dx() != nullptr) as_array(*args.dx()) = as_array(args.dy) * as_array(args.cache);
   }
 
-  bool in_place() const override { return true; }
   // Only training drops.
   std::string add_to(OnnxNodes&, const OnnxLayer& layer) const override { return layer.inputs.front(); }
-  Index cache_size() const override { return size_; }
-  Index flops() const override { return size_; }
 
  private:
   void draw_mask(const BatchContext& batch, Index row, std::span<Scalar> mask) const {

@@ -25,9 +25,12 @@ class Elementwise final : public Layer {
   Elementwise(Function function, OnnxFunction onnx)
       : function_(std::move(function)), onnx_(std::move(onnx)) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
-    size_ = inputs.front().size();
-    return inputs.front();
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    return {.out = inputs.front(),
+            .in_place = KnowsSlopeFromValue<Function>,
+            .reads_input = !KnowsSlopeFromValue<Function>,
+            .reads_output = true,
+            .flops = inputs.front().size()};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -53,23 +56,13 @@ class Elementwise final : public Layer {
     }
   }
 
-  bool in_place() const override {
-    return KnowsSlopeFromValue<Function>;
-  }
-  bool reads_output() const override {
-    return true;
-  }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return onnx_(graph, layer);
-  }
-  Index flops() const override {
-    return size_;
   }
 
  private:
   Function function_;
   OnnxFunction onnx_;
-  Index size_ = 0;
 };
 
 // `onnx`: what ONNX calls it.

@@ -25,14 +25,14 @@ class Embedding : public Layer {
              rows_);
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     features_ = inputs.front().size();
     weight_ = params.declare(init_.of(params, {.name = "weight",
                                                .shape = {{rows_, width_}},
                                                .looked_up = true,
                                                .fan_in = width_,
                                                .fan_out = rows_}));
-    return {{features_ * width_}};
+    return {.out = {{features_ * width_}}};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -57,7 +57,7 @@ class Embedding : public Layer {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     const std::string numbers = graph.add("Cast", {rows}, {{"to", kOnnxInt64}});
     const std::string vectors = graph.add("Gather", {layer.tensors.front(), numbers}, {{"axis", Index{0}}});
-    return graph.add("Flatten", {vectors}, {{"axis", Index{1}}});
+    return graph.flatten(vectors);
   }
 
  protected:
@@ -99,10 +99,9 @@ class SplitEmbedding final : public Embedding, public SplitLayer {
  public:
   using Embedding::Embedding;
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    Shape output = Embedding::declare(inputs, params);
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     blocks_ = UnitBlocks(rows_, width_);
-    return output;
+    return Embedding::declare(inputs, params);
   }
 
   const SplitLayer* split() const override { return this; }

@@ -10,13 +10,16 @@ namespace {
 
 class Flatten final : public Layer {
  public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const std::optional<ImageShape> image = as_image(inputs.front());
     if (image) {
       pixels_ = image->pixels();
       channels_ = image->channels;
     }
-    return {{inputs.front().size()}};
+    return {.out = {{inputs.front().size()}},
+            .only_reshapes = pixels_ == 1 || channels_ == 1,
+            .reads_input = false,
+            .masks = false};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -27,13 +30,10 @@ class Flatten final : public Layer {
     if (args.dx() != nullptr) transpose_samples(args.dy, channels_, pixels_, *args.dx());
   }
 
-  bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
-  bool masks() const override { return false; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return onnx_flat(graph, layer.inputs.front(), layer.in.front());
   }
-  bool only_reshapes() const override { return pixels_ == 1 || channels_ == 1; }
 
  private:
   Index pixels_ = 1;

@@ -8,7 +8,7 @@
 #include "arguments.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "sequence_input.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {

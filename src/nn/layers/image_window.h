@@ -3,11 +3,8 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "lockstep/base/terms.h"
-#include "lockstep/math/pooling.h"
 #include "lockstep/math/shape.h"
 
 namespace lockstep {

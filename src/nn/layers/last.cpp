@@ -5,16 +5,16 @@
 
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
-#include "sequence_input.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
 
 class Last final : public Layer {
  public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     sequence_ = expect_sequence(inputs.front());
-    return {{sequence_.channels}};
+    return {.out = {{sequence_.channels}}, .reads_input = false};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -32,14 +32,11 @@ class Last final : public Layer {
     });
   }
 
-  bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     if (!layer.lengths.empty()) return add_last(graph, layer);
-    const std::string position =
-        graph.add("Slice", {layer.inputs.front(), graph.add_list({sequence_.positions - 1}),
-                            graph.add_list({sequence_.positions}), graph.add_list({1})});
-    return graph.add("Flatten", {position}, {{"axis", Index{1}}});
+    const Range last{sequence_.positions - 1, sequence_.positions};
+    return graph.flatten(onnx_slice(graph, layer.inputs.front(), last, 1));
   }
 
  private:
@@ -50,7 +47,7 @@ class Last final : public Layer {
     const std::string is_last = graph.add("Equal", {onnx_lengths(graph, layer), graph.add_list(lengths)});
     const std::string alone = graph.add("Where", {graph.add("Unsqueeze", {is_last, graph.add_list({2})}),
                                                   layer.inputs.front(), graph.add_number(0)});
-    return graph.add("Flatten", {graph.add("ReduceSum", {alone, graph.add_list({1})})}, {{"axis", Index{1}}});
+    return graph.flatten(graph.add("ReduceSum", {alone, graph.add_list({1})}));
   }
 
   // Calls visit(where its last position begins, where its output does) for each sample that has one.

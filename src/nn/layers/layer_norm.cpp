@@ -26,7 +26,7 @@ class LayerNorm final : public Layer {
   }
 
   // The tensors have the order of PyTorch, an image channel by channel, so that its LayerNorm loads them.
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const Shape& in = inputs.front();
     size_ = in.size();
     pixels_ = size_;
@@ -39,7 +39,7 @@ class LayerNorm final : public Layer {
     weight_ = params.declare(
         {.name = "weight", .shape = tensor, .decays = false, .initialiser = Initialiser::kOne});
     if (centres_) bias_ = params.declare({.name = "bias", .shape = tensor, .decays = false});
-    return in;
+    return {.out = in, .cache_size = 2, .flops = 8 * size_};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -97,8 +97,6 @@ class LayerNorm final : public Layer {
     const std::string scaled = graph.add("Mul", {normal, layer.tensors[0]});
     return centres_ ? graph.add("Add", {scaled, layer.tensors[1]}) : scaled;
   }
-  Index cache_size() const override { return 2; }
-  Index flops() const override { return 8 * size_; }
 
  private:
   SampleMoments measure(const Scalar* x) const {

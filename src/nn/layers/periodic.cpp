@@ -30,7 +30,7 @@ class Periodic final : public Layer {
              sigma_);
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     features_ = inputs.front().size();
     frequencies_ = params.declare({.name = "frequencies",
                                    .shape = {{features_, count_}},
@@ -43,7 +43,10 @@ class Periodic final : public Layer {
                               .fan_in = 2 * count_,
                               .fan_out = width_});
     bias_ = params.declare({.name = "bias", .shape = {{features_, width_}}, .decays = false});
-    return {{features_ * width_}};
+    return {.out = {{features_ * width_}},
+            .reads_output = true,
+            .cache_size = features_ * 2 * count_,
+            .flops = features_ * count_ * (4 * width_ + 20)};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -71,21 +74,18 @@ class Periodic final : public Layer {
     for (Index i = 0; i < args.x().size(); ++i) backward_of(args, i);
   }
 
-  bool reads_output() const override { return true; }
-  Index cache_size() const override { return features_ * 2 * count_; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
-    const std::string x = graph.add("Reshape", {rows, graph.add_list({-1, features_, 1})});
+    const std::string x = graph.reshape(rows, {-1, features_, 1});
     const std::string turns = graph.add("Mul", {x, layer.tensors[0]});
     const std::string angles = graph.add("Mul", {turns, graph.add_number(kTwoPi)});
     const std::string waves =
         graph.add("Concat", {graph.add("Cos", {angles}), graph.add("Sin", {angles})}, {{"axis", Index{2}}});
-    const std::string each = graph.add("Reshape", {waves, graph.add_list({-1, features_, 1, 2 * count_})});
-    const std::string bias = graph.add("Reshape", {layer.tensors[2], graph.add_list({features_, 1, width_})});
+    const std::string each = graph.reshape(waves, {-1, features_, 1, 2 * count_});
+    const std::string bias = graph.reshape(layer.tensors[2], {features_, 1, width_});
     const std::string sums = graph.add("Add", {graph.add("MatMul", {each, layer.tensors[1]}), bias});
-    return graph.add("Flatten", {graph.add("Relu", {sums})}, {{"axis", Index{1}}});
+    return graph.flatten(graph.add("Relu", {sums}));
   }
-  Index flops() const override { return features_ * count_ * (4 * width_ + 20); }
 
  private:
   void add_waves(const ForwardArgs& args) const {

@@ -39,7 +39,7 @@ class Pooling final : public Layer {
   Pooling(PoolingKind kind, TermArguments& arguments)
       : kind_(std::move(kind)), window_(take_pooling(kind_, arguments)) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
     error_if(kind_.largest && in.size() > std::numeric_limits<std::int32_t>::max(),
              "{} of more than {} numbers is too large to pool", kind_.over_time ? "a sequence" : "an image",
@@ -50,15 +50,19 @@ class Pooling final : public Layer {
               .channels = windows.image.channels,
               .vertical = windows.vertical,
               .horizontal = windows.horizontal};
+    Shape out = in;
     if (kind_.global) {
       shape_.vertical = {.size = shape_.in_height};
       shape_.horizontal = {.size = shape_.in_width};
-      return {{shape_.channels}};
+      out = {{shape_.channels}};
+    } else {
+      out.dims[0] = kind_.over_time ? shape_.out_width() : shape_.out_height();
+      if (!kind_.over_time) out.dims[1] = shape_.out_width();
     }
-    Shape out = in;
-    out.dims[0] = kind_.over_time ? shape_.out_width() : shape_.out_height();
-    if (!kind_.over_time) out.dims[1] = shape_.out_width();
-    return out;
+    return {.out = out,
+            .reads_input = false,
+            .cache_size = kind_.largest ? shape_.out_size() : 0,
+            .flops = shape_.out_size() * shape_.vertical.size * shape_.horizontal.size};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -78,7 +82,6 @@ class Pooling final : public Layer {
     });
   }
 
-  bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }  // those of images refuse them
   Index length_of_output(Index length) const override {
     return length == 0 ? 0 : shape_.horizontal.positions(length);
@@ -99,8 +102,6 @@ class Pooling final : public Layer {
     }
     return kind_.over_time ? onnx_swapped(graph, y) : y;
   }
-  Index cache_size() const override { return kind_.largest ? shape_.out_size() : 0; }
-  Index flops() const override { return shape_.out_size() * shape_.vertical.size * shape_.horizontal.size; }
 
  private:
   // Calls work(shape, rows, their part of `to`) for all samples at once; where they have padding for each
@@ -134,8 +135,7 @@ class Pooling final : public Layer {
     const std::string in = onnx_masked(graph, layer, kind_.largest ? -kInfinity : 0);
     const std::string operation = kind_.largest ? "GlobalMaxPool" : "GlobalAveragePool";
     const std::string y =
-        graph.add("Flatten", {graph.add(operation, {kind_.over_time ? onnx_swapped(graph, in) : in})},
-                  {{"axis", Index{1}}});
+        graph.flatten(graph.add(operation, {kind_.over_time ? onnx_swapped(graph, in) : in}));
     if (layer.lengths.empty()) return y;
     const std::string lengths = onnx_lengths(graph, layer);
     const std::string some = graph.add("Greater", {lengths, graph.add_list({0})});

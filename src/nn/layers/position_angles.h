@@ -30,7 +30,7 @@ inline std::string onnx_numbers(OnnxNodes& graph, Index count) {
 inline std::string onnx_position_numbers(OnnxNodes& graph, const std::string& sequence, Index positions,
                                          const std::vector<Index>& shape) {
   const std::string numbers = onnx_first_rows(graph, onnx_numbers(graph, positions), sequence);
-  return graph.add("Reshape", {numbers, graph.add_list(shape)});
+  return graph.reshape(numbers, shape);
 }
 
 /// [positions of the sequence, size / 2]

@@ -10,12 +10,12 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "position_angles.h"
-#include "sequence_input.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
 
-class Positions final : public Layer, public Incremental {
+class Positions final : public Layer {
  public:
   explicit Positions(TermArguments& arguments)
       : kind_(arguments.take_next("learned or sinusoidal")), init_(arguments) {
@@ -24,14 +24,19 @@ class Positions final : public Layer, public Incremental {
     error_if(init_.given() && !is_learned(), "sinusoidal positions have no weights: leave out init");
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     sequence_ = expect_sequence(inputs.front());
     const auto [positions, channels] = sequence_;
+    const LayerTraits traits{.out = inputs.front(),
+                             .in_place = true,
+                             .reads_input = false,
+                             .flops = positions * channels,
+                             .kept_size = 0};
     if (is_learned()) {
       weight_ = params.declare(init_.of(
           params,
           {.name = "weight", .shape = {{positions, channels}}, .fan_in = channels, .fan_out = positions}));
-      return inputs.front();
+      return traits;
     }
     error_if(channels % 2 != 0,
              "sinusoidal positions are pairs of a sine and a cosine, and there are {} channels", channels);
@@ -43,15 +48,13 @@ class Positions final : public Layer, public Incremental {
             static_cast<Scalar>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
       }
     }
-    return inputs.front();
+    return traits;
   }
 
   void forward(const ForwardArgs& args) const override {
     if (args.y.data() != args.x().data()) std::ranges::copy(args.x().values(), args.y.data());
     add_to_rows(vectors(args), args.y);
   }
-  const Incremental* incremental() const override { return this; }
-  Index kept_size() const override { return 0; }
   void forward_next(const ForwardArgs& args, Index position, std::span<Scalar>) const override {
     const Index channels = sequence_.channels;
     std::ranges::copy(args.x().values(), args.y.data());
@@ -65,8 +68,6 @@ class Positions final : public Layer, public Incremental {
   }
 
   bool takes_sequences() const override { return true; }
-  bool in_place() const override { return true; }
-  Index flops() const override { return sequence_.positions * sequence_.channels; }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string& x = layer.inputs.front();
@@ -74,10 +75,10 @@ class Positions final : public Layer, public Incremental {
     const auto [positions, channels] = sequence_;
     const std::string angles = onnx_angles(graph, x, positions, channels);
     const auto wave = [&, half = channels / 2](const char* function) {
-      return graph.add("Reshape", {graph.add(function, {angles}), graph.add_list({-1, half, 1})});
+      return graph.reshape(graph.add(function, {angles}), {-1, half, 1});
     };
     const std::string pairs = graph.add("Concat", {wave("Sin"), wave("Cos")}, {{"axis", Index{2}}});
-    return graph.add("Add", {x, graph.add("Reshape", {pairs, graph.add_list({-1, channels})})});
+    return graph.add("Add", {x, graph.reshape(pairs, {-1, channels})});
   }
 
  private:

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,7 +25,6 @@
 #include "lockstep/nn/onnx_words.h"
 #include "recurrent_cells.h"
 #include "scratch.h"
-#include "sequence_input.h"
 
 namespace lockstep {
 namespace {
@@ -33,7 +34,8 @@ constexpr Index kRowsAtOnce = 256;
 
 // A thread's memory, with any content.
 struct StepMemory {
-  AlignedBuffer<Scalar> rows, sums, carry, dh, zeros, bias, weights, turned, input_weights, dw, dx, even, odd;
+  AlignedBuffer<Scalar> rows, sums, carry, bias, weights, turned;  // forward, and the first four
+  AlignedBuffer<Scalar> dh, zeros, db, dw, dw_turned, input_weights, dx, even, odd;  // backward
 };
 StepMemory& step_memory() {
   thread_local StepMemory own;
@@ -68,6 +70,11 @@ struct Direction {
   Index position(Index step, Index length) const { return reverse ? length - 1 - step : step; }
 };
 
+// Rows [x h] of some steps, those of all samples step by step, and the gradients of their sums.
+struct StepRows {
+  Matrix rows, gradients;
+};
+
 // Passed from some steps to those before them, and the W_ih that they multiply by.
 struct StepGradients {
   Matrix dh, carry;
@@ -85,10 +92,11 @@ class Recurrent final : public Layer {
         last_(arguments.take_flag("last", false)),
         has_bias_(arguments.take_flag("bias", true)) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const SequenceShape in = expect_sequence(inputs.front());
     positions_ = in.positions;
     precision_ = params.precision();
+    Index weights = 0;
     for (Index level = 0, below = 0; level < levels_; ++level) {
       const Index states = cache_size_;
       if (!is_output(level)) cache_size_ += positions_ * width();
@@ -100,11 +108,18 @@ class Recurrent final : public Layer {
                                .states = states + i * units_,
                                .kept = cache_size_});
         declare(directions_.back(), params);
+        weights += directions_.back().tensors[0].size() + directions_.back().tensors[1].size();
         cache_size_ += positions_ * Cell::kKept * units_;
       }
       below = states;
     }
-    return last_ ? Shape{{width()}} : SequenceShape{.positions = positions_, .channels = width()}.shape();
+    // The gradient of the states before is always wanted.
+    return {
+        .out = last_ ? Shape{{width()}} : SequenceShape{.positions = positions_, .channels = width()}.shape(),
+        .reads_output = !last_,
+        .cache_size = cache_size_,
+        .flops = 2 * positions_ * weights,
+        .flops_of_dx = 2 * positions_ * directions_per_level_ * directions_.front().tensors[0].size()};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -127,34 +142,23 @@ class Recurrent final : public Layer {
   }
 
   bool takes_sequences() const override { return true; }
-  bool reads_output() const override { return !last_; }
-  Index cache_size() const override { return cache_size_; }
-  Index flops() const override {
-    Index weights = 0;
-    for (const Direction& own : directions_) weights += own.tensors[0].size() + own.tensors[1].size();
-    return 2 * positions_ * weights;
-  }
-  // The gradient of the states before is always wanted.
-  Index flops_of_dx() const override {
-    return 2 * positions_ * directions_per_level_ * directions_.front().tensors[0].size();
-  }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     using List = std::vector<Index>;
     const auto turned = [&](const std::string& value, const List& perm, const List& dims) {
-      return graph.add("Reshape", {graph.add("Transpose", {value}, {{"perm", perm}}), graph.add_list(dims)});
+      return graph.reshape(graph.transpose(value, perm), dims);
     };
-    std::string x = graph.add("Transpose", {onnx_masked(graph, layer)}, {{"perm", List{1, 0, 2}}});
+    std::string x = graph.transpose(onnx_masked(graph, layer), {1, 0, 2});
     std::string lengths;
     if (!layer.lengths.empty()) {
-      const std::string row = graph.add("Reshape", {onnx_lengths(graph, layer), graph.add_list({-1})});
+      const std::string row = graph.reshape(onnx_lengths(graph, layer), {-1});
       lengths = graph.add("Cast", {row}, {{"to", kOnnxInt32}});
     }
     for (Index level = 0; level < levels_; ++level) {
       const bool is_top = level + 1 == levels_;
       std::vector<OnnxAttribute> attributes{{"hidden_size", units_}};
       if (directions_per_level_ == 2) attributes.emplace_back("direction", "bidirectional");
-      if (Cell::kGates == 3) attributes.emplace_back("linear_before_reset", Index{1});
+      if (Cell::kLinearBeforeReset) attributes.emplace_back("linear_before_reset", Index{1});
       std::vector<std::string> inputs{x, onnx_weights(graph, layer, level, {0}),
                                       onnx_weights(graph, layer, level, {1})};
       if (has_bias_) inputs.push_back(onnx_weights(graph, layer, level, {2, 3}));
@@ -173,7 +177,7 @@ class Recurrent final : public Layer {
   Index sums() const { return kSums * units_; }
   bool is_output(Index level) const { return !last_ && level + 1 == levels_; }
 
-  // PyTorch's names, and its start: uniform between +-1 / sqrt(units); Xavier's bound is sqrt(6 / both fans).
+  // PyTorch's names, and its start.
   void declare(Direction& own, ParamDeclarer& params) const {
     constexpr std::array<const char*, 4> kNames{"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
     Shape shape{{Cell::kGates * units_, own.inputs}};
@@ -184,9 +188,8 @@ class Recurrent final : public Layer {
       own.tensors[i] = params.declare({.name = name,
                                        .shape = shape,
                                        .decays = i < 2,
-                                       .initialiser = Initialiser::kXavier,
-                                       .fan_in = 3 * units_,
-                                       .fan_out = 3 * units_});
+                                       .initialiser = Initialiser::kUniform,
+                                       .deviation = std::sqrt(1 / static_cast<double>(units_))});
     }
   }
 
@@ -240,7 +243,8 @@ class Recurrent final : public Layer {
     return result;
   }
 
-  // The product with weights that stay the same: a w^T or, backward, a w.
+  // The product with weights that stay the same: a w^T or, backward, a w. They lie in the thread's memory, so
+  // the next call ends it.
   static auto product(Precision precision, bool back, const ConstMatrix& w) {
     thread_local PackedMatrix packed;
     thread_local AlignedBuffer<Bf16> buffer;
@@ -297,17 +301,17 @@ class Recurrent final : public Layer {
     if (own.reverse) dy.data += units_;
     StepGradients of{zeros_in(step_memory().dh, samples, units_),
                      zeros_in(step_memory().carry, samples, units_),
-                     zeros_in(step_memory().dw, width, sums()), zeros_in(step_memory().bias, 1, sums()),
+                     zeros_in(step_memory().dw, width, sums()), zeros_in(step_memory().db, 1, sums()),
                      weights(args, own, {0, own.inputs}, step_memory().input_weights)};
     const auto multiply =
         product(precision_, true, weights(args, own, {own.inputs, width}, step_memory().weights));
     const Index at_once = std::max<Index>(kRowsAtOnce / std::max<Index>(samples, 1), 1);
     for (Index end = steps(args); end > 0; end -= std::min(end, at_once)) {
       const Range steps{std::max<Index>(end - at_once, 0), end};
-      backward_cells(args, own, steps, dy, multiply, of);
-      backward_products(args, own, steps, of, dx);
+      const StepRows rows = backward_cells(args, own, steps, dy, multiply, of);
+      backward_products(args, own, steps, rows, of, dx);
     }
-    Matrix dw = matrix_in(step_memory().weights, sums(), width);
+    Matrix dw = matrix_in(step_memory().dw_turned, sums(), width);
     transpose(of.dw, dw.data(), width);
     for_each_part(own, [&](Index row, Range columns, Index begin) {
       const Scalar* from = columns.begin < width ? &dw(row, columns.begin) : &of.db(0, row);
@@ -317,11 +321,11 @@ class Recurrent final : public Layer {
     });
   }
 
-  // Leaves the rows of these steps and the gradients of their sums; a sample without a step has 0.
+  // The rows of a sample that has not these steps are 0.
   template <class Multiply>
-  void backward_cells(const BackwardArgs& args, const Direction& own, Range steps,
-                      const VectorsByPosition<const Scalar>& dy, const Multiply& multiply,
-                      StepGradients& of) const {
+  StepRows backward_cells(const BackwardArgs& args, const Direction& own, Range steps,
+                          const VectorsByPosition<const Scalar>& dy, const Multiply& multiply,
+                          StepGradients& of) const {
     const Index samples = args.dy.rows();
     const VectorsByPosition<const Scalar> x = input_of(own, args, args.cache);
     const VectorsByPosition<const Scalar> states = states_of(own, args.cache, args.y.data());
@@ -344,22 +348,26 @@ class Recurrent final : public Layer {
       });
       if (step > 0) multiply(ConstMatrix(&gradients(first, 0), samples, sums()), of.dh);
     }
+    return {rows, gradients};
   }
 
-  void backward_products(const BackwardArgs& args, const Direction& own, Range steps, StepGradients& of,
-                         Matrix& dx) const {
+  void backward_products(const BackwardArgs& args, const Direction& own, Range steps,
+                         const StepRows& of_steps, StepGradients& of, Matrix& dx) const {
     const Index samples = args.dy.rows();
-    const bool exact = precision_ == Precision::kFp32;
-    const ConstMatrix rows = matrix_in(step_memory().rows, steps.size() * samples, of.dw.rows());
-    const ConstMatrix gradients = matrix_in(step_memory().sums, rows.rows(), sums());
-    const Bf16Matrix rounded = exact ? Bf16Matrix(nullptr, 0, 0) : rounded_output_gradient(gradients);
+    const ConstMatrix rows = of_steps.rows;
+    const ConstMatrix gradients = of_steps.gradients;
+    Matrix by_step = matrix_in(step_memory().dx, dx.data() == nullptr ? 0 : rows.rows(), own.inputs);
+    const auto multiply = [&](const auto& x, const auto& d, const auto& convert) {
+      multiply_backward_weights(x, d, {0, rows.cols()}, of.dw, Write::kAdd);
+      if (dx.data() != nullptr) multiply_backward_data(d, convert(of.input_weights), by_step);
+    };
     sum_rows(gradients, of.db.values(), Write::kAdd);
-    exact ? multiply_backward_weights(rows, gradients, {0, rows.cols()}, of.dw, Write::kAdd)
-          : multiply_backward_weights(rounded_input(rows), rounded, {0, rows.cols()}, of.dw, Write::kAdd);
+    if (precision_ == Precision::kFp32) {
+      multiply(rows, gradients, std::identity());
+    } else {
+      multiply(rounded_input(rows), rounded_output_gradient(gradients), rounded_input);
+    }
     if (dx.data() == nullptr) return;
-    Matrix by_step = matrix_in(step_memory().dx, rows.rows(), own.inputs);
-    exact ? multiply_backward_data(gradients, of.input_weights, by_step)
-          : multiply_backward_data(rounded, rounded_input(of.input_weights), by_step);
     for (Index step = steps.begin; step < steps.end; ++step) {
       at_step(args, own, step, [&](Index row, Index position) {
         const Scalar* const from = &by_step((step - steps.begin) * samples + row, 0);

@@ -41,6 +41,7 @@ struct LstmCell {
   static constexpr std::array<Index, 4> kOnnxGates{0, 3, 1, 2};  // i o f g
   static constexpr std::array<Index, kSums> kOfInput{0, 1, 2, 3};
   static constexpr std::array<Index, kSums> kOfState{0, 1, 2, 3};
+  static constexpr bool kLinearBeforeReset = false;
   static constexpr Index kKept = 5;  // the gates, and c before the step
 
   static void forward(const CellForward& a) {
@@ -91,6 +92,7 @@ struct GruCell {
   static constexpr std::array<Index, 3> kOnnxGates{1, 0, 2};  // z r n
   static constexpr std::array<Index, kSums> kOfInput{0, 1, 2, kNoGate};
   static constexpr std::array<Index, kSums> kOfState{0, 1, kNoGate, 2};
+  static constexpr bool kLinearBeforeReset = true;
   static constexpr Index kKept = 4;  // the gates, and what r multiplies
 
   static void forward(const CellForward& a) {

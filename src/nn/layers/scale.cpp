@@ -11,12 +11,12 @@ namespace {
 
 class FeatureScale final : public Layer {
  public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const Shape& in = inputs.front();
     size_ = in.size();
     weight_ = params.declare(
         {.name = "weight", .shape = {{size_}}, .decays = false, .initialiser = Initialiser::kOne});
-    return in;
+    return {.out = in, .flops = size_};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -36,10 +36,9 @@ class FeatureScale final : public Layer {
     if (in.dims.size() == 1) return graph.add("Mul", {layer.inputs.front(), layer.tensors.front()});
     std::vector<Index> shape{1};
     shape.insert(shape.end(), in.dims.begin(), in.dims.end());
-    const std::string weight = graph.add("Reshape", {layer.tensors.front(), graph.add_list(shape)});
+    const std::string weight = graph.reshape(layer.tensors.front(), shape);
     return graph.add("Mul", {layer.inputs.front(), onnx_ordered(graph, weight, in)});
   }
-  Index flops() const override { return size_; }
 
  private:
   Index size_ = 0;

@@ -12,13 +12,13 @@ class Slice final : public Layer {
   explicit Slice(TermArguments& arguments)
       : first_(arguments.take_index("first", 0)), count_(arguments.take_index("count", 1)) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
     if (in.dims.size() != 1) throw ConfigError("expected a vector: put flatten before it");
     error_if(count_ > in.size() || first_ > in.size() - count_,
              "{} features from number {} on are more than the {} there are (the first is 0)", count_, first_,
              in.size());
-    return {{count_}};
+    return {.out = {{count_}}, .reads_input = false};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -32,10 +32,8 @@ class Slice final : public Layer {
     dx.middleCols(first_, count_) = as_eigen(args.dy);
   }
 
-  bool reads_input() const override { return false; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    return graph.add("Slice", {layer.inputs.front(), graph.add_list({first_}),
-                               graph.add_list({first_ + count_}), graph.add_list({1})});
+    return onnx_slice(graph, layer.inputs.front(), {first_, first_ + count_}, 1);
   }
 
  private:

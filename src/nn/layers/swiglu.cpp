@@ -1,7 +1,6 @@
 // y = silu(a) b, where a is the first half of the channels and b the other (Shazeer 2020).
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/math/elementary.h"
@@ -13,13 +12,13 @@ namespace {
 
 class Swiglu final : public Layer {
  public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
     error_if(in.dims.size() != 1, "expected a vector, or a sequence of vectors: put flatten before it");
     error_if(in.size() % 2 != 0, "{} numbers have no two equal halves: give twice what it is to put out",
              in.size());
     half_ = in.size() / 2;
-    return {{half_}};
+    return {.out = {{half_}}, .flops = 2 * half_};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -49,16 +48,10 @@ class Swiglu final : public Layer {
     }
   }
 
-  Index flops() const override {
-    return 2 * half_;
-  }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    const auto half = [&](Index begin) {
-      return graph.add("Slice", {layer.inputs.front(), graph.add_list({begin}),
-                                 graph.add_list({begin + half_}), graph.add_list({1})});
-    };
-    const std::string a = half(0);
-    return graph.add("Mul", {graph.add("Mul", {a, graph.add("Sigmoid", {a})}), half(half_)});
+    const std::string a = onnx_slice(graph, layer.inputs.front(), {0, half_}, 1);
+    const std::string gated = graph.add("Mul", {a, graph.add("Sigmoid", {a})});
+    return graph.add("Mul", {gated, onnx_slice(graph, layer.inputs.front(), {half_, 2 * half_}, 1)});
   }
 
  private:

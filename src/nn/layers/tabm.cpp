@@ -29,14 +29,14 @@ class TabM final : public Layer {
     error_if(members_ > kMaxMembers, "k must be at most {}, found {}", kMaxMembers, members_);
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     size_ = inputs.front().size();
     scale_ = params.declare({.name = "scale",
                              .shape = {{members_, size_}},
                              .decays = false,
                              .initialiser = Initialiser::kDeviation,
                              .deviation = 1});
-    return {{members_, size_}};
+    return {.out = {{members_, size_}}, .flops = members_ * size_, .ensemble_part = EnsemblePart::kBegin};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -68,14 +68,12 @@ class TabM final : public Layer {
     }
   }
 
-  EnsemblePart ensemble_part() const override { return EnsemblePart::kBegin; }
   // Inside the graph [N, 1, k, size], as all samples of two dimensions.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string x = onnx_rows(graph, layer.inputs.front(), layer.in.front());
-    const std::string row = graph.add("Reshape", {x, graph.add_list({-1, 1, 1, size_})});
+    const std::string row = graph.reshape(x, {-1, 1, 1, size_});
     return graph.add("Mul", {row, layer.tensors.front()});
   }
-  Index flops() const override { return members_ * size_; }
 
  private:
   Index members_;
@@ -92,7 +90,7 @@ class TabMDense final : public Layer {
  public:
   explicit TabMDense(TermArguments& arguments) : units_(arguments.take_index("units", 1)), init_(arguments) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     members_ = members_of(inputs.front());
     inputs_ = inputs.front().dims[1];
     weight_ = params.declare(init_.of(
@@ -104,7 +102,10 @@ class TabMDense final : public Layer {
     in_ = scale("in_scale", inputs_, Initialiser::kOne);
     out_ = scale("out_scale", units_, Initialiser::kOne);
     bias_ = scale("bias", units_, Initialiser::kZero);
-    return {{members_, units_}};
+    return {.out = {{members_, units_}},
+            .cache_size = members_ * (inputs_ + units_),
+            .flops = 2 * members_ * units_ * inputs_,
+            .ensemble_part = EnsemblePart::kInside};
   }
 
   // To scales and biases a sample is one row, with the members side by side.
@@ -146,17 +147,13 @@ class TabMDense final : public Layer {
     multiply_backward_weights(as_const(dproduct), scaled, {0, units_}, dweight, args.write);
   }
 
-  EnsemblePart ensemble_part() const override { return EnsemblePart::kInside; }
   // Inside the graph [N, 1, members, size], as all samples of two dimensions.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string scaled = graph.add("Mul", {layer.inputs.front(), layer.tensors[1]});
-    const std::string weight =
-        graph.add("Transpose", {layer.tensors[0]}, {{"perm", std::vector<Index>{1, 0}}});
+    const std::string weight = graph.transpose(layer.tensors[0], {1, 0});
     const std::string product = graph.add("MatMul", {scaled, weight});
     return graph.add("Add", {graph.add("Mul", {product, layer.tensors[2]}), layer.tensors[3]});
   }
-  Index cache_size() const override { return members_ * (inputs_ + units_); }
-  Index flops() const override { return 2 * members_ * units_ * inputs_; }
 
  private:
   static ConstMatrix as_const(const Matrix& m) { return {m.data(), m.rows(), m.cols()}; }
@@ -182,14 +179,16 @@ class TabMHeads final : public Layer {
  public:
   explicit TabMHeads(TermArguments& arguments) : units_(arguments.take_index("units", 1)), init_(arguments) {}
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     members_ = members_of(inputs.front());
     inputs_ = inputs.front().dims[1];
     weight_ = params.declare(init_.of(
         params,
         {.name = "weight", .shape = {{members_, units_, inputs_}}, .fan_in = inputs_, .fan_out = units_}));
     bias_ = params.declare({.name = "bias", .shape = {{members_, units_}}, .decays = false});
-    return {{members_, units_}};
+    return {.out = {{members_, units_}},
+            .flops = 2 * members_ * units_ * inputs_,
+            .ensemble_part = EnsemblePart::kEnd};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -224,18 +223,15 @@ class TabMHeads final : public Layer {
     }
   }
 
-  EnsemblePart ensemble_part() const override { return EnsemblePart::kEnd; }
   // From [N, 1, members, inputs] to [N, members, 1, inputs] and back, as MatMul takes the members one by one.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::vector<Index> turned{0, 2, 1, 3};
-    const std::string x = graph.add("Transpose", {layer.inputs.front()}, {{"perm", turned}});
-    const std::string weight =
-        graph.add("Transpose", {layer.tensors[0]}, {{"perm", std::vector<Index>{0, 2, 1}}});
-    const std::string bias = graph.add("Reshape", {layer.tensors[1], graph.add_list({members_, 1, units_})});
+    const std::string x = graph.transpose(layer.inputs.front(), turned);
+    const std::string weight = graph.transpose(layer.tensors[0], {0, 2, 1});
+    const std::string bias = graph.reshape(layer.tensors[1], {members_, 1, units_});
     const std::string y = graph.add("Add", {graph.add("MatMul", {x, weight}), bias});
-    return graph.add("Transpose", {y}, {{"perm", turned}});
+    return graph.transpose(y, turned);
   }
-  Index flops() const override { return 2 * members_ * units_ * inputs_; }
 
  private:
   ConstStrided of_member(const Scalar* all, Index m, Index rows, Index size) const {

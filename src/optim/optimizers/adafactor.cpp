@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "lockstep/optim/optimizer.h"
-#include "optim/tensor_sums.h"
+#include "optim/slice_loops.h"
 
 namespace lockstep {
 namespace {

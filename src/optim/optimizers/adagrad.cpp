@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "lockstep/optim/optimizer.h"
+#include "optim/slice_loops.h"
 
 namespace lockstep {
 namespace {
@@ -15,19 +16,12 @@ class Adagrad final : public Optimizer {
     const auto epsilon = static_cast<Scalar>(options_.epsilon);
     const auto lr = static_cast<Scalar>(info.lr);
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
-    const Scalar scale = info.gradient_scale;
-    Scalar* w = slice.weights.data();
-    const Scalar* gradient = slice.gradient.data();
-    Scalar* squares = slice.slots[0].data();
-    const std::size_t n = slice.weights.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const Scalar weight = w[i];
-      const Scalar mean = scale * gradient[i];
-      const Scalar g = mean + weight_decay * weight;
-      const Scalar sum = squares[i] + g * g;
-      squares[i] = sum;
-      w[i] = weight - lr * (g / (std::sqrt(sum) + epsilon));
-    }
+    const auto rule = [=](Scalar weight, Scalar scaled, Scalar& squares) {
+      const Scalar g = scaled + weight_decay * weight;
+      squares = squares + g * g;
+      return weight - lr * (g / (std::sqrt(squares) + epsilon));
+    };
+    update_each(slice, info, rule, slice.slots[0].data());
   }
 };
 

@@ -14,17 +14,10 @@ class Adam final : public Optimizer {
     const AdamCoefficients c(options_, info.step);
     const auto lr = static_cast<Scalar>(info.lr);
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
-    const Scalar scale = info.gradient_scale;
-    Scalar* w = slice.weights.data();
-    const Scalar* g = slice.gradient.data();
-    Scalar* mean = slice.slots[0].data();
-    Scalar* square = slice.slots[1].data();
-    const std::size_t n = slice.weights.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const Scalar weight = w[i];
-      const Scalar gradient = scale * g[i];
-      w[i] = weight - lr * adam_ratio(c, gradient + weight_decay * weight, mean[i], square[i]);
-    }
+    const auto rule = [=](Scalar weight, Scalar g, Scalar& mean, Scalar& square) {
+      return weight - lr * adam_ratio(c, g + weight_decay * weight, mean, square);
+    };
+    update_each(slice, info, rule, slice.slots[0].data(), slice.slots[1].data());
   }
 };
 
@@ -90,22 +83,13 @@ class NAdam final : public Optimizer {
     const auto of_mean = static_cast<Scalar>(next / (1 - info.momentum_product * next));
     const auto lr = static_cast<Scalar>(info.lr);
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
-    const Scalar scale = info.gradient_scale;
-    Scalar* w = slice.weights.data();
-    const Scalar* gradient = slice.gradient.data();
-    Scalar* mean = slice.slots[0].data();
-    Scalar* square = slice.slots[1].data();
-    const std::size_t n = slice.weights.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const Scalar weight = w[i];
-      const Scalar scaled = scale * gradient[i];
+    const auto rule = [=](Scalar weight, Scalar scaled, Scalar& mean, Scalar& square) {
       const Scalar g = scaled + weight_decay * weight;
-      const Scalar m = c.beta1 * mean[i] + c.rest1 * g;
-      const Scalar s = c.beta2 * square[i] + c.rest2 * (g * g);
-      mean[i] = m;
-      square[i] = s;
-      w[i] = weight - lr * ((of_gradient * g + of_mean * m) / (std::sqrt(s) * c.unbias2 + c.epsilon));
-    }
+      mean = c.beta1 * mean + c.rest1 * g;
+      square = c.beta2 * square + c.rest2 * (g * g);
+      return weight - lr * ((of_gradient * g + of_mean * mean) / (std::sqrt(square) * c.unbias2 + c.epsilon));
+    };
+    update_each(slice, info, rule, slice.slots[0].data(), slice.slots[1].data());
   }
 
  private:

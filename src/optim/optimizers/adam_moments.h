@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "lockstep/optim/optimizer.h"
+#include "optim/slice_loops.h"
 
 namespace lockstep {
 
@@ -40,17 +41,11 @@ inline Scalar adam_ratio(const AdamCoefficients& c, Scalar g, Scalar& mean, Scal
 inline void adamw_step(const OptimizerOptions& options, const ParamSlice& slice, const StepInfo& info) {
   const AdamCoefficients c(options, info.step);
   const auto lr = static_cast<Scalar>(info.lr);
-  const Scalar scale = info.gradient_scale;
   const auto kept = static_cast<Scalar>(1 - info.lr * info.weight_decay);
-  Scalar* w = slice.weights.data();
-  const Scalar* g = slice.gradient.data();
-  Scalar* mean = slice.slots[0].data();
-  Scalar* square = slice.slots[1].data();
-  const std::size_t n = slice.weights.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    const Scalar weight = w[i];
-    w[i] = kept * weight - lr * adam_ratio(c, scale * g[i], mean[i], square[i]);
-  }
+  const auto rule = [=](Scalar weight, Scalar g, Scalar& mean, Scalar& square) {
+    return kept * weight - lr * adam_ratio(c, g, mean, square);
+  };
+  update_each(slice, info, rule, slice.slots[0].data(), slice.slots[1].data());
 }
 
 }  // namespace lockstep

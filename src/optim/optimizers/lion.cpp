@@ -1,4 +1,5 @@
 #include "lockstep/optim/optimizer.h"
+#include "optim/slice_loops.h"
 
 namespace lockstep {
 namespace {
@@ -24,18 +25,12 @@ class Lion final : public Optimizer {
     const auto rest2 = static_cast<Scalar>(1 - options_.beta2_or(kBeta2));
     const auto lr = static_cast<Scalar>(info.lr);
     const auto kept = static_cast<Scalar>(1 - info.lr * info.weight_decay);
-    const Scalar scale = info.gradient_scale;
-    Scalar* w = slice.weights.data();
-    const Scalar* gradient = slice.gradient.data();
-    Scalar* mean = slice.slots[0].data();
-    const std::size_t n = slice.weights.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const Scalar weight = w[i];
-      const Scalar g = scale * gradient[i];
-      const Scalar m = mean[i];
-      mean[i] = beta2 * m + rest2 * g;
-      w[i] = kept * weight - lr * sign(beta1 * m + rest1 * g);
-    }
+    const auto rule = [=](Scalar weight, Scalar g, Scalar& mean) {
+      const Scalar m = mean;
+      mean = beta2 * m + rest2 * g;
+      return kept * weight - lr * sign(beta1 * m + rest1 * g);
+    };
+    update_each(slice, info, rule, slice.slots[0].data());
   }
 };
 

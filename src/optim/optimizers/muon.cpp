@@ -9,7 +9,7 @@
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/optim/optimizer.h"
-#include "optim/tensor_sums.h"
+#include "optim/slice_loops.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "lockstep/optim/optimizer.h"
+#include "optim/slice_loops.h"
 
 namespace lockstep {
 namespace {
@@ -12,41 +13,30 @@ class RmsProp final : public Optimizer {
   int slots() const override { return options_.momentum > 0 ? 2 : 1; }
 
   void update(const ParamSlice& slice, const StepInfo& info) const override {
-    const auto lr = static_cast<Scalar>(info.lr);
-    Scalar* w = slice.weights.data();
-    if (options_.momentum > 0) {
-      const auto momentum = static_cast<Scalar>(options_.momentum);
-      Scalar* velocity = slice.slots[1].data();
-      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar ratio) {
-        const Scalar v = momentum * velocity[i] + ratio;
-        velocity[i] = v;
-        w[i] = weight - lr * v;
-      });
-    } else {
-      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar ratio) { w[i] = weight - lr * ratio; });
-    }
-  }
-
- private:
-  // Calls apply(i, weight, gradient over root mean square) for each weight, after updating its mean square.
-  template <class Apply>
-  void walk(const ParamSlice& slice, const StepInfo& info, const Apply& apply) const {
     const auto rho = static_cast<Scalar>(options_.rho);
     const auto rest = static_cast<Scalar>(1 - options_.rho);
     const auto epsilon = static_cast<Scalar>(options_.epsilon);
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
-    const Scalar scale = info.gradient_scale;
-    const Scalar* w = slice.weights.data();
-    const Scalar* gradient = slice.gradient.data();
-    Scalar* square = slice.slots[0].data();
-    const std::size_t n = slice.weights.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const Scalar weight = w[i];
-      const Scalar mean = scale * gradient[i];
-      const Scalar g = mean + weight_decay * weight;
-      const Scalar s = rho * square[i] + rest * (g * g);
-      square[i] = s;
-      apply(i, weight, g / (std::sqrt(s) + epsilon));
+    const auto lr = static_cast<Scalar>(info.lr);
+    const auto momentum = static_cast<Scalar>(options_.momentum);
+    // The gradient over its root mean square.
+    const auto ratio = [=](Scalar weight, Scalar scaled, Scalar& square) {
+      const Scalar g = scaled + weight_decay * weight;
+      square = rho * square + rest * (g * g);
+      return g / (std::sqrt(square) + epsilon);
+    };
+    Scalar* const squares = slice.slots[0].data();
+    if (options_.momentum > 0) {
+      const auto rule = [=](Scalar weight, Scalar scaled, Scalar& square, Scalar& velocity) {
+        velocity = momentum * velocity + ratio(weight, scaled, square);
+        return weight - lr * velocity;
+      };
+      update_each(slice, info, rule, squares, slice.slots[1].data());
+    } else {
+      const auto rule = [=](Scalar weight, Scalar scaled, Scalar& square) {
+        return weight - lr * ratio(weight, scaled, square);
+      };
+      update_each(slice, info, rule, squares);
     }
   }
 };

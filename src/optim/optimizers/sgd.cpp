@@ -1,5 +1,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/optim/optimizer.h"
+#include "optim/slice_loops.h"
 
 namespace lockstep {
 namespace {
@@ -18,41 +19,25 @@ class Sgd final : public Optimizer {
   void update(const ParamSlice& slice, const StepInfo& info) const override {
     const auto lr = static_cast<Scalar>(info.lr);
     const auto momentum = static_cast<Scalar>(options_.momentum);
-    Scalar* w = slice.weights.data();
-    if (options_.momentum <= 0) {
-      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar g) { w[i] = weight - lr * g; });
-    } else if (options_.nesterov) {
-      Scalar* velocity = slice.slots[0].data();
-      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar g) {
-        const Scalar v = momentum * velocity[i] + g;
-        velocity[i] = v;
-        w[i] = weight - lr * (g + momentum * v);
-      });
-    } else {
-      Scalar* velocity = slice.slots[0].data();
-      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar g) {
-        const Scalar v = momentum * velocity[i] + g;
-        velocity[i] = v;
-        w[i] = weight - lr * v;
-      });
-    }
-  }
-
- private:
-  // Calls apply(i, weight, gradient with weight decay) for each weight. A weight is read before anything is
-  // written: arenas start at the same offset of a page, and a load behind a store to the same offset of
-  // another page waits for it.
-  template <class Apply>
-  static void walk(const ParamSlice& slice, const StepInfo& info, const Apply& apply) {
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
-    const Scalar scale = info.gradient_scale;
-    const Scalar* w = slice.weights.data();
-    const Scalar* g = slice.gradient.data();
-    const std::size_t n = slice.weights.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const Scalar weight = w[i];
-      const Scalar mean = scale * g[i];
-      apply(i, weight, mean + weight_decay * weight);
+    if (options_.momentum <= 0) {
+      const auto rule = [=](Scalar weight, Scalar g) { return weight - lr * (g + weight_decay * weight); };
+      return update_each(slice, info, rule);
+    }
+    Scalar* const velocities = slice.slots[0].data();
+    if (options_.nesterov) {
+      const auto rule = [=](Scalar weight, Scalar scaled, Scalar& velocity) {
+        const Scalar g = scaled + weight_decay * weight;
+        velocity = momentum * velocity + g;
+        return weight - lr * (g + momentum * velocity);
+      };
+      update_each(slice, info, rule, velocities);
+    } else {
+      const auto rule = [=](Scalar weight, Scalar scaled, Scalar& velocity) {
+        velocity = momentum * velocity + (scaled + weight_decay * weight);
+        return weight - lr * velocity;
+      };
+      update_each(slice, info, rule, velocities);
     }
   }
 };

@@ -125,14 +125,6 @@ void add_value(MetricsLine& line, const std::string& name, const Json& value) {
   if (value.is_null()) line.values.emplace_back(name, kNaN);
 }
 
-MetricsLine parse_line(const std::string& text) {
-  try {
-    return metrics_line(parse_json<Json>(text));
-  } catch (const Json::exception& error) {  // a number beyond those of a double
-    throw DataError(excerpt(error.what()));
-  }
-}
-
 std::string csv_number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "";
 }
@@ -310,7 +302,7 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
   for (std::string text; std::getline(in, text);) {
     ++number;
     try {
-      on_line(parse_line(text));
+      on_line(read_json<Json>(text, metrics_line));
     } catch (const DataError& error) {
       const bool cut = in.eof();  // no end of line came
       if (faults.size() > kMaxFaults) continue;

@@ -9,16 +9,15 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
+#include "lockstep/base/text.h"
 #include "lockstep/math/statistics.h"
 
 namespace lockstep {
@@ -68,9 +67,7 @@ std::string event_of(Index step, const std::string& content) {
 }
 
 std::string value_message(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size()) return real_field(2, number);
+  if (const std::optional<double> number = number_in<double>(text)) return real_field(2, *number);
   if (text == "true" || text == "false") return number_field(4, text == "true" ? 1 : 0);
   return text_field(3, text);
 }

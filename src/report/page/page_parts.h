@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "lockstep/base/json.h"
-#include "lockstep/report/page/report_page.h"
 
 namespace lockstep {
 

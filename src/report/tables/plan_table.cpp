@@ -368,9 +368,9 @@ std::vector<std::vector<std::string>> model_rows(const Model& model) {
   Counts total{};
   for (Index i = 0; i < std::ssize(model.ops()); ++i) {
     const ModelOp& op = model.op(i);
-    const Index cached = op.layer->only_reshapes() ? 0 : op.layer->cache_size();
+    const Index cached = op.only_reshapes ? 0 : op.cache_size;
     const Index kept = model.owns_output(i) ? op.out.size() : 0;
-    const Counts counts{at(parameters, i), op.layer->flops(), (kept + cached) * Index{sizeof(Scalar)}};
+    const Counts counts{at(parameters, i), op.flops, (kept + cached) * Index{sizeof(Scalar)}};
     std::ranges::transform(total, counts, total.begin(), std::plus<>());
     add(fmt::format("{} {}", op.path, excerpt(op.text)), to_string(op.out), counts);
   }

@@ -78,8 +78,7 @@ void take_step(RankFile& file, const Json& json) {
   file.trace.steps.push_back(std::move(step));
 }
 
-void take_line(RankFile& file, const std::string& text) {
-  const auto json = parse_json<Json>(text);
+void take_line(RankFile& file, const Json& json) {
   if (!json.is_object()) throw DataError("it is no object");
   if (json.contains("rank")) return take_head(file, json);
   if (!file.has_head) throw DataError("it comes before the head");
@@ -104,11 +103,9 @@ RankFile read_file_of_rank(const std::filesystem::path& path, std::vector<std::s
     ++number;
     std::string fault;
     try {
-      take_line(file, text);
+      read_json<Json>(text, [&](const Json& json) { take_line(file, json); });
     } catch (const DataError& error) {
       fault = error.what();
-    } catch (const Json::exception& error) {
-      fault = excerpt(error.what());
     }
     if (fault.empty()) continue;
     if (in.eof()) fault = "it is cut off, as the run was ended while it was written";

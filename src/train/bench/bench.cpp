@@ -224,9 +224,9 @@ std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index ro
   std::vector<OpRate> rates;
   for (Index i = 0; i < batch.all().end; ++i) {
     const ModelOp& op = model.op(i);
-    if (op.layer->only_reshapes()) continue;
-    const Index flops = rows * op.layer->flops();
-    const Index unwanted = takes_only_input(model, op) ? rows * op.layer->flops_of_dx() : 0;
+    if (op.only_reshapes) continue;
+    const Index flops = rows * op.flops;
+    const Index unwanted = takes_only_input(model, op) ? rows * op.flops_of_dx.value_or(op.flops) : 0;
     const auto seconds = [&](void (RandomBatch::*pass)(Range)) {
       return median_seconds(comm, kShortBudget, [&] { (batch.*pass)(Range{i, i + 1}); });
     };

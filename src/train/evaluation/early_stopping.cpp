@@ -86,10 +86,6 @@ void EarlyStopping::look(const EvalMetrics& evaluation) {
   }
 }
 
-bool EarlyStopping::is_due() const {
-  return patience_.is_over(progress_at(kBest), progress_at(kLast), static_cast<Index>(state_[kEvaluations]));
-}
-
 void EarlyStopping::wait_again() {
   note_progress(kBest, progress_at(kLast));
   state_[kEvaluations] = 0;

@@ -11,7 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/loading/load_records.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
@@ -123,10 +123,6 @@ void Evaluation::measure_naive_forecasts(const RecordSource& source) {
 Range Evaluation::reliability_columns() const {
   const Index begin{kColumns};
   return {begin, begin + (has_probabilities(context_.loss.form()) ? kReliabilitySums : 0)};
-}
-
-Index Evaluation::columns() const {
-  return reliability_columns().end + context_.metrics.needs().sums + horizon_;
 }
 
 std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,

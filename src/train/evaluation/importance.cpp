@@ -20,7 +20,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/loading/load_records.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/train/rank_peer_group.h"
 

@@ -47,10 +47,6 @@ std::string positive_class_of(Index classes, const std::vector<std::string>& nam
   return names.size() == 2 ? names.back() : "1";
 }
 
-std::string EvalMetrics::positive() const {
-  return positive_class_of(classes, names);
-}
-
 std::string EvalMetrics::counted() const {
   return plural(samples, "sample") + (positions > 0 ? ", " + plural(positions, "position") : "");
 }

@@ -11,7 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/load_records.h"
+#include "lockstep/data/loading/load_records.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/model.h"

@@ -1,7 +1,6 @@
 // Each worker computes gradient after gradient and pushes them to the servers, until so many steps are done
 // in all; then all ranks synchronise. Rank 0 reports the totals of the servers, when it asks them for
 // permission.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -80,11 +79,13 @@ class AsynchronousLoop final : public UpdateLoop {
   void recompute_moments(Index steps, std::span<const Scalar> weights) override;
   void log_end() override;
   Progress progress() const override;
-  std::optional<WorkersReport> workers() const override { return report_; }
-  Index single_value_steps() const override { return single_value_steps_; }
   double seconds() const override { return seconds_; }
-  TimeShares shares() const override { return ledger_.shares(); }
-  const RankTimes& rank_times() const override { return ledger_.times(); }
+  StepsReport report() const override {
+    return {.time = ledger_.shares(),
+            .ranks = ledger_.times(),
+            .workers = workers_,
+            .single_value_steps = single_value_steps_};
+  }
 
  private:
   // A loss or gradient of a worker that is not finite.
@@ -104,7 +105,7 @@ class AsynchronousLoop final : public UpdateLoop {
   void log_if_due(const Totals& totals, double seconds);
   void log_metrics(const Totals& totals, double seconds);
   void finish_round();
-  void report();
+  void gather_report();
 
   TrainingContext context_;
   AsynchronousStrategy& strategy_;
@@ -119,7 +120,7 @@ class AsynchronousLoop final : public UpdateLoop {
   Index single_value_steps_ = 0;      // sum over all workers until then
   std::vector<Index> batches_taken_;  // batches from the loader by hosted replica: equally many for each
   std::optional<Failure> failure_;
-  std::optional<WorkersReport> report_;
+  std::optional<WorkersReport> workers_;
   std::vector<double> saved_workers_;  // a row for each replica; that of the first of a worker is its record
   std::vector<double> earlier_;        // the same, of earlier starts
   Totals logged_;                      // totals at the last log line
@@ -151,11 +152,11 @@ SavedState AsynchronousLoop::saved_state() {
 // continue after the largest.
 void AsynchronousLoop::begin() {
   earlier_ = saved_workers_;
-  report();
+  gather_report();
   if (serves()) return;
   const Index taken = std::ranges::max(batches_taken_);
   std::ranges::fill(batches_taken_, taken);
-  loader_ = context_.loader({taken, taken + context_.plan.batches() - report_->totals.steps});
+  loader_ = context_.loader({taken, taken + context_.plan.batches() - workers_->totals.steps});
 }
 
 void AsynchronousLoop::advance(Index until) {
@@ -255,7 +256,7 @@ void AsynchronousLoop::log_if_due(const Totals& totals, double seconds) {
 }
 
 void AsynchronousLoop::log_end() {
-  if (context_.comm.rank() == 0) log_metrics(report_->totals, seconds_);
+  if (context_.comm.rank() == 0) log_metrics(workers_->totals, seconds_);
 }
 
 void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
@@ -287,35 +288,35 @@ void AsynchronousLoop::finish_round() {
   Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
   const std::vector<Index> failures = gather_numbers(context_.comm, earliest);
   const auto first = std::ranges::min_element(failures);
-  report();
+  gather_report();
   context_.states.adopt(first_server());
   if (*first != std::numeric_limits<Index>::max()) {
     const bool mine = *first == earliest;
     double loss = mine ? failure_->loss : 0;
     context_.comm.broadcast(as_buffer(std::span(&loss, 1)), static_cast<int>(first - failures.begin()));
     stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, *first, loss,
-                       report_->totals.steps);
+                       workers_->totals.steps);
   }
   count_single_values();
   context_.control.agree();
   if (context_.comm.rank() != 0) return;
   // Before an evaluation, with which the learning rate may fall.
-  log_if_due(report_->totals, seconds_);
-  if (report_->totals.steps == context_.plan.steps) log_end();
-  context_.observer.on_workers(*report_, progress());
+  log_if_due(workers_->totals, seconds_);
+  if (workers_->totals.steps == context_.plan.steps) log_end();
+  context_.observer.on_workers(*workers_, progress());
   context_.observer.on_ranks(ledger_.times(), progress());
 }
 
 // *Collective.* The servers count since this start, and a worker goes on for those that had its replicas.
-void AsynchronousLoop::report() {
-  report_ = strategy_.report();
+void AsynchronousLoop::gather_report() {
+  workers_ = strategy_.report();
   std::ranges::fill(saved_workers_, 0);
-  for (std::size_t worker = 0; worker < report_->workers.size(); ++worker) {
+  for (std::size_t worker = 0; worker < workers_->workers.size(); ++worker) {
     const Range hosted = context_.plan.dist.hosted[worker];
     const auto row = [&](std::vector<double>& rows, Index replica) {
       return std::span(rows).subspan(static_cast<std::size_t>(replica) * kSavedColumns, kSavedColumns);
     };
-    WorkerRecord& record = report_->workers[worker];
+    WorkerRecord& record = workers_->workers[worker];
     for (Index replica = hosted.begin; replica < hosted.end; ++replica)
       add_row(record, row(earlier_, replica));
     fill_row(record, row(saved_workers_, hosted.begin));
@@ -332,8 +333,8 @@ void AsynchronousLoop::count_single_values() {
 }
 
 Progress AsynchronousLoop::progress() const {
-  Progress progress = context_.plan.before(report_ ? report_->totals.steps : 0);
-  progress.samples = report_ ? report_->totals.samples : 0;
+  Progress progress = context_.plan.before(workers_ ? workers_->totals.steps : 0);
+  progress.samples = workers_ ? workers_->totals.samples : 0;
   return progress;
 }
 

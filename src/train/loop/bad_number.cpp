@@ -77,26 +77,19 @@ BadNumber check_gradient(const Model& model, const StepReplica& replica, const L
 }
 
 // Forward and backward through all chunks, with the part of the replica that is under way.
-void repeat(const GradientStepContext& step, ReplicaPass& pass, std::span<const MicroBatch> chunks) {
+void repeat(ReplicaPass& pass, std::span<const MicroBatch> chunks) {
   StepReplica& replica = chunks.front().replica;
   LossSums& tally = pass.tally_of(replica);
   tally = {};
-  if (!needs_targets(step.model)) {
+  if (!needs_targets(pass.step().model)) {
     tally.weight = replica.batch->weights_of(replica.rows).sum(replica.rows.size());
   }
-  const auto ops_of = [&](const MicroBatch& batch) {
-    return Range{0, std::ssize(step.model.chunk(batch.chunk).ops())};
-  };
   for (const MicroBatch& batch : chunks) {
     pass.begin_forward(batch, {});
-    batch.workspace.forward(ops_of(batch));
+    batch.workspace.forward(pass.ops_of(batch));
     pass.stages().send(Pipeline::Direction::kForward, batch);
   }
-  for (auto batch = chunks.rbegin(); batch != chunks.rend(); ++batch) {
-    pass.begin_backward(*batch);
-    pass.run_backward(*batch, ops_of(*batch), {});
-    pass.end_backward(*batch);
-  }
+  for (auto batch = chunks.rbegin(); batch != chunks.rend(); ++batch) pass.backward(*batch, {});
 }
 
 }  // namespace
@@ -113,7 +106,8 @@ BadNumber check_values(const Model& chunk, const Workspace& workspace, const Ste
           fmt::format("replica {}: the loss itself is not finite", replica.number)};
 }
 
-BadNumber check_again(const GradientStepContext& step, ReplicaPass& pass, const StepReplica& in_step) {
+BadNumber check_again(ReplicaPass& pass, const StepReplica& in_step) {
+  const GradientStepContext& step = pass.step();
   AlignedBuffer<Scalar> arena(step.plan.gradient_size);
   StepReplica replica = in_step;
   replica.factors.clear();  // all gradients are to be seen
@@ -136,7 +130,7 @@ BadNumber check_again(const GradientStepContext& step, ReplicaPass& pass, const 
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
     replica.target = {arena.span(), Write::kReplace};
-    repeat(step, pass, chunks);
+    repeat(pass, chunks);
     for (const MicroBatch& batch : chunks) {
       take(check_values(step.model.chunk(batch.chunk), batch.workspace, replica, tally));
     }

@@ -32,11 +32,6 @@ void BucketSender::begin_step(Measured measured) {
   for (std::atomic<Index>& offset : ready_from_) offset = plan_.gradient_size;
 }
 
-// If it is true, threads do better to add up their gradients together after backward.
-bool BucketSender::nothing_to_hide() const {
-  return team_.size() > 1 && (comm_.size() == 1 || !strategy_.overlaps());
-}
-
 void BucketSender::ready_from(Index thread, Index offset, Index first) {
   at(ready_from_, thread).store(offset, std::memory_order_release);
   if (thread == 0) send_ready(first);

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -60,7 +59,8 @@ class BucketSender {
 
  private:
   void wait_for_all();
-  bool nothing_to_hide() const;
+  // If it is true, threads do better to add up their gradients together after backward.
+  bool nothing_to_hide() const { return team_.size() > 1 && (comm_.size() == 1 || !strategy_.overlaps()); }
   void send_from(Index complete, ThreadTeam* team);
   void arrive();
   void note_complete(std::size_t buckets);

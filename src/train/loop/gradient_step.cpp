@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "lockstep/base/timer.h"
 #include "lockstep/base/trace.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/divided_layers.h"
@@ -37,16 +36,9 @@ double count_correct_records(const Loss& loss, const MetricRows& records) {
 
 class PerReplicaWalk final : public ReplicaWalk {
  public:
-  explicit PerReplicaWalk(const WalkContext& context)
-      : step_(context.step),
-        pass_(context.pass),
-        sender_(context.sender),
-        accumulate_(step_.settings.accumulate),
-        ops_{0, std::ssize(step_.model.ops())} {
-    for (Index i = 0; i < std::min(step_.plan.threads, std::ssize(pass_.replicas())); ++i) {
-      workspaces_.push_back(std::make_unique<Workspace>(step_.model, divide_up(step_.max_rows, accumulate_),
-                                                        ActivationRetention::kForTraining));
-    }
+  PerReplicaWalk(ReplicaPass& pass, BucketSender& sender) : ReplicaWalk(pass, sender) {
+    for (Index i = 0; i < std::min(step_.plan.threads, std::ssize(pass_.replicas())); ++i)
+      workspaces_.push_back(make_workspace(step_.model));
   }
 
   void run(std::span<const Index> /*rows*/, bool backward) override {
@@ -54,44 +46,34 @@ class PerReplicaWalk final : public ReplicaWalk {
         [&](Index thread, StepReplica& replica, bool last) { run_replica(thread, replica, last, backward); });
     for (Index thread = 0; backward && thread < step_.plan.threads; ++thread) sender_.ready_from(thread, 0);
   }
-  BadNumber check(const StepReplica& replica) override { return check_again(step_, pass_, replica); }
+  BadNumber check(const StepReplica& replica) override { return check_again(pass_, replica); }
 
  private:
   void run_replica(Index thread, StepReplica& replica, bool last, bool backward) {
-    Workspace& workspace = *at(workspaces_, thread);
     pass_.prepare(thread, replica);
     if (backward) pass_.start_target(thread, replica);
-    const Index parts = std::min(accumulate_, replica.batch->rows);
+    const Index parts = std::min(step_.settings.accumulate, replica.batch->rows);
     for (Index i = 0; i < parts; ++i) {
       replica.rows = split_evenly(replica.batch->rows, parts, i);
-      const MicroBatch batch{.replica = replica, .workspace = workspace, .last = last};
-      const Stopwatch forward;
+      const MicroBatch batch{
+          .replica = replica, .workspace = *at(workspaces_, thread), .thread = thread, .last = last};
       if (backward) pass_.find_factor_buffers(replica);
-      pass_.begin_forward(batch);
-      workspace.forward(ops_);
-      pass_.end_forward(batch);
-      if (thread == 0) pass_.add_forward(forward.seconds());
+      pass_.forward(batch);
       if (!backward) continue;
-      pass_.begin_backward(batch);
       GradientReadyCallback on_ready;
       if (last && i + 1 == parts) on_ready = [&](Index from) { sender_.ready_from(thread, from); };
-      pass_.run_backward(batch, ops_, on_ready);
+      pass_.backward(batch, on_ready);
       replica.target.write = Write::kAdd;
     }
   }
 
-  const GradientStepContext& step_;
-  ReplicaPass& pass_;
-  BucketSender& sender_;
-  Index accumulate_;
-  Range ops_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // one for each thread
 };
 
-std::unique_ptr<ReplicaWalk> make_walk(const WalkContext& context) {
-  if (runs_in_lockstep(context.step.model, context.step.plan)) return make_lockstep_walk(context);
-  if (context.step.pipeline != nullptr) return make_pipeline_walk(context);
-  return std::make_unique<PerReplicaWalk>(context);
+std::unique_ptr<ReplicaWalk> make_walk(ReplicaPass& pass, BucketSender& sender) {
+  if (runs_in_lockstep(pass.step().model, pass.step().plan)) return make_lockstep_walk(pass, sender);
+  if (pass.step().pipeline != nullptr) return make_pipeline_walk(pass, sender);
+  return std::make_unique<PerReplicaWalk>(pass, sender);
 }
 
 }  // namespace
@@ -206,6 +188,20 @@ std::optional<GradientLimit> ReplicaPass::limit_of(const MicroBatch& batch) cons
   return GradientLimit{factored_->max_gradient(), batch.replica.batch->rows, !more_parts && !more_replicas};
 }
 
+void ReplicaPass::forward(const MicroBatch& batch) {
+  begin_forward(batch);
+  const Stopwatch forward;
+  batch.workspace.forward(ops_of(batch));
+  if (batch.thread == 0) add_forward(forward.seconds());
+  end_forward(batch);
+}
+
+void ReplicaPass::backward(const MicroBatch& batch, const GradientReadyCallback& on_ready) {
+  begin_backward(batch);
+  run_backward(batch, ops_of(batch), on_ready);
+  end_backward(batch);
+}
+
 void ReplicaPass::begin_forward(const MicroBatch& batch, const std::optional<GradientLimit>& limit) {
   const StepReplica& replica = batch.replica;
   const Index columns = context_.model.input().size();
@@ -233,7 +229,7 @@ void ReplicaPass::add_sums(Index replica, Index op, std::span<const double> sums
 
 void ReplicaPass::end_forward(const MicroBatch& batch) {
   const Index first = context_.model.first_op_of_chunk(batch.chunk);
-  const Range ops{first, first + std::ssize(context_.model.chunk(batch.chunk).ops())};
+  const Range ops{first, first + ops_of(batch).end};
   for (const Index op : own_statistics_) {
     if (ops.contains(op)) add_sums(batch.replica.number, op, batch.workspace.sums(op - first).forward);
   }
@@ -292,7 +288,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       pass_(context_),
       sender_(context.comm, context.plan, context.strategy, pass_.gradients(), context.team,
               context.progress),
-      walk_(make_walk({.step = context_, .pass = pass_, .sender = sender_})) {}
+      walk_(make_walk(pass_, sender_)) {}
 
 void GradientStep::run(const StepBatch& batch, Measured measured) {
   pass_.begin_step();

@@ -18,8 +18,9 @@
 #include "bad_number.h"
 #include "bucket_sender.h"
 #include "lockstep/base/thread_team.h"
+#include "lockstep/base/timer.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/loader.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
@@ -64,8 +65,9 @@ struct StepReplica {
 struct MicroBatch {
   StepReplica& replica;
   Workspace& workspace;
-  Index number = 0;      ///< in the step
-  Index chunk = 0;       ///< of those that the rank runs
+  Index number = 0;  ///< in the step
+  Index chunk = 0;   ///< of those that the rank runs
+  Index thread = 0;
   std::size_t slot = 0;  ///< its messages, which its workspace waits for before it takes another one
   bool last = false;     ///< of its thread
 };
@@ -89,13 +91,22 @@ class StageExchange {
   void receive(Pipeline::Direction direction, const MicroBatch& batch);
   /// Starts to send what the next stage that way takes, if there is one.
   void send(Pipeline::Direction direction, const MicroBatch& batch);
-  void send_tied_gradients(const MicroBatch& batch);
+  void send_tied_gradients(const MicroBatch& batch) {
+    if (tied_gradients_) tied_gradients_->send(batch.chunk, batch.number);
+  }
   /// Waits until all is sent.
   void finish();
   /// Seconds of the step so far in which this stage waited for others.
   double idle_seconds() const { return idle_seconds_; }
 
  private:
+  // Work in which this stage is idle.
+  template <class Work>
+  void wait_for(const Work& work) {
+    const Stopwatch idle;
+    work();
+    idle_seconds_ += idle.seconds();
+  }
   void wait(std::size_t slot);
 
   const Model& model_;
@@ -114,15 +125,16 @@ struct PassSeconds {
   double idle = 0;
 };
 
-/// Takes the replicas of this rank through the model, one part of their samples at a time. For each:
-/// prepare() before its first part, begin_forward(), forward of the workspace, end_forward(),
-/// begin_backward() with the loss, run_backward(), end_backward(). Threads may do that for different replicas
-/// at a time.
+/// Takes the replicas of this rank through the model, one part of their samples at a time: forward(), then
+/// backward() with the loss. Threads may do that for different replicas at a time.
 class ReplicaPass {
  public:
   /// *Collective over the group.* The context and what it refers to outlive it.
   explicit ReplicaPass(const GradientStepContext& context);
+  ReplicaPass(const ReplicaPass&) = delete;
+  ReplicaPass& operator=(const ReplicaPass&) = delete;
 
+  const GradientStepContext& step() const { return context_; }
   /// Main thread: a step with these samples, of which no gradients are there yet.
   void begin_step();
   /// *Collective over the group.* Main thread: `weights` (empty: those of the strategy) and samples of each
@@ -140,6 +152,14 @@ class ReplicaPass {
   void start_target(Index thread, StepReplica& replica);
   /// Finds the factor buffers of the part under way, where gradients are left as factors.
   void find_factor_buffers(StepReplica& replica) const;
+  /// The part through all ops of the chunk, and back.
+  void forward(const MicroBatch& batch);
+  void backward(const MicroBatch& batch, const GradientReadyCallback& on_ready);
+
+  // The steps of these two, for replicas that meet between them.
+  Range ops_of(const MicroBatch& batch) const {
+    return {0, std::ssize(context_.model.chunk(batch.chunk).ops())};
+  }
   void begin_forward(const MicroBatch& batch) { begin_forward(batch, limit_of(batch)); }
   /// With the given limit for the gradient, as for a pass whose gradient nobody adds.
   void begin_forward(const MicroBatch& batch, const std::optional<GradientLimit>& limit);
@@ -184,19 +204,25 @@ class ReplicaPass {
 /// The order in which the replicas of this rank go through the model.
 class ReplicaWalk {
  public:
+  /// Both outlive it.
+  ReplicaWalk(ReplicaPass& pass, BucketSender& sender) : step_(pass.step()), pass_(pass), sender_(sender) {}
   virtual ~ReplicaWalk() = default;
   /// *Collective.* All parts of all replicas, forward and, if so asked, backward: then each bucket is
   /// reported once it is ready. `rows`: samples of each replica of the run.
   virtual void run(std::span<const Index> rows, bool backward) = 0;
   /// *Collective over the group.* After a step: the first number of a replica that is not finite.
   virtual BadNumber check(const StepReplica& replica) = 0;
-};
 
-/// The arguments that a walk is made from. Everything outlives it.
-struct WalkContext {
-  const GradientStepContext& step;
-  ReplicaPass& pass;
-  BucketSender& sender;
+ protected:
+  std::unique_ptr<Workspace> make_workspace(const Model& chunk,
+                                            const std::vector<Index>& sync_ops = {}) const {
+    return std::make_unique<Workspace>(chunk, divide_up(step_.max_rows, step_.settings.accumulate),
+                                       ActivationRetention::kForTraining, sync_ops);
+  }
+
+  const GradientStepContext& step_;
+  ReplicaPass& pass_;
+  BucketSender& sender_;
 };
 
 /// The part of the samples of a replica that is checked, with a tally of its loss: the first op whose output
@@ -204,14 +230,16 @@ struct WalkContext {
 BadNumber check_values(const Model& chunk, const Workspace& workspace, const StepReplica& replica,
                        const LossSums& tally);
 /// Repeats forward and backward of a replica that meets no others, all activations and gradients kept.
-BadNumber check_again(const GradientStepContext& step, ReplicaPass& pass, const StepReplica& replica);
+BadNumber check_again(ReplicaPass& pass, const StepReplica& replica);
 
-std::unique_ptr<ReplicaWalk> make_lockstep_walk(const WalkContext& context);
-std::unique_ptr<ReplicaWalk> make_pipeline_walk(const WalkContext& context);
+std::unique_ptr<ReplicaWalk> make_lockstep_walk(ReplicaPass& pass, BucketSender& sender);
+std::unique_ptr<ReplicaWalk> make_pipeline_walk(ReplicaPass& pass, BucketSender& sender);
 
 class GradientStep {
  public:
   explicit GradientStep(const GradientStepContext& context);
+  GradientStep(const GradientStep&) = delete;
+  GradientStep& operator=(const GradientStep&) = delete;
 
   /// *Collective.* Runs all local replicas, starts the exchange of every bucket, and adds the sums of batch
   /// norm to the states (their update is the caller's).

@@ -15,7 +15,6 @@
 #include <algorithm>
 
 #include "gradient_step.h"
-#include "lockstep/base/timer.h"
 #include "lockstep/distributed/divided_layers.h"
 
 namespace lockstep {
@@ -23,7 +22,7 @@ namespace {
 
 class LockstepWalk final : public ReplicaWalk {
  public:
-  explicit LockstepWalk(const WalkContext& context);
+  LockstepWalk(ReplicaPass& pass, BucketSender& sender);
 
   void run(std::span<const Index> rows, bool backward) override;
   BadNumber check(const StepReplica& replica) override;
@@ -54,9 +53,6 @@ class LockstepWalk final : public ReplicaWalk {
   void add_statistics(SyncPoint& point, bool forward);
   void run_divided(const SyncPoint& point, bool forward);
 
-  const GradientStepContext& step_;
-  ReplicaPass& pass_;
-  BucketSender& sender_;
   Index ops_;
   std::vector<Index> sync_ops_;
   std::vector<SyncPoint> syncs_;                        // one for each of them
@@ -64,10 +60,8 @@ class LockstepWalk final : public ReplicaWalk {
   std::vector<double> rows_;                            // sums at a sync point, a row for each local replica
 };
 
-LockstepWalk::LockstepWalk(const WalkContext& context)
-    : step_(context.step),
-      pass_(context.pass),
-      sender_(context.sender),
+LockstepWalk::LockstepWalk(ReplicaPass& pass, BucketSender& sender)
+    : ReplicaWalk(pass, sender),
       ops_(std::ssize(step_.model.ops())),
       sync_ops_(sync_points(step_.model, step_.plan)) {
   const Index replicas = step_.plan.replicas;
@@ -88,11 +82,8 @@ LockstepWalk::LockstepWalk(const WalkContext& context)
     point.forward.emplace(step_.comm, step_.plan, sums(statistics.forward_count()));
     point.backward.emplace(step_.comm, step_.plan, sums(statistics.backward_count()));
   }
-  const Index rows = divide_up(step_.max_rows, step_.settings.accumulate);
-  for (std::size_t i = 0; i < pass_.replicas().size(); ++i) {
-    workspaces_.push_back(
-        std::make_unique<Workspace>(step_.model, rows, ActivationRetention::kForTraining, sync_ops_));
-  }
+  for (std::size_t i = 0; i < pass_.replicas().size(); ++i)
+    workspaces_.push_back(make_workspace(step_.model, sync_ops_));
 }
 
 void LockstepWalk::run(std::span<const Index> rows, bool backward) {
@@ -265,8 +256,8 @@ BadNumber LockstepWalk::check(const StepReplica& in_step) {
 
 }  // namespace
 
-std::unique_ptr<ReplicaWalk> make_lockstep_walk(const WalkContext& context) {
-  return std::make_unique<LockstepWalk>(context);
+std::unique_ptr<ReplicaWalk> make_lockstep_walk(ReplicaPass& pass, BucketSender& sender) {
+  return std::make_unique<LockstepWalk>(pass, sender);
 }
 
 }  // namespace lockstep

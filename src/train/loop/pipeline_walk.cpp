@@ -10,7 +10,6 @@
 #include <algorithm>
 
 #include "gradient_step.h"
-#include "lockstep/base/timer.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
@@ -26,10 +25,10 @@ Index micro_batches_of(const GradientStepContext& step) {
 
 class PipelineWalk final : public ReplicaWalk {
  public:
-  explicit PipelineWalk(const WalkContext& context);
+  PipelineWalk(ReplicaPass& pass, BucketSender& sender);
 
   void run(std::span<const Index> rows, bool backward) override;
-  BadNumber check(const StepReplica& replica) override { return check_again(step_, pass_, replica); }
+  BadNumber check(const StepReplica& replica) override { return check_again(pass_, replica); }
 
  private:
   // Rows of a replica that pass through the chunks of the model at a time.
@@ -42,34 +41,25 @@ class PipelineWalk final : public ReplicaWalk {
   using Workspaces = std::vector<std::unique_ptr<Workspace>>;
 
   std::vector<Part> parts();
-  void forward_pass(const MicroBatch& batch);
   void backward_pass(const MicroBatch& batch);
 
-  const GradientStepContext& step_;
-  ReplicaPass& pass_;
-  BucketSender& sender_;
   std::vector<StageTask> tasks_;
   std::vector<Workspaces> workspaces_;    // by chunk
   std::vector<std::size_t> first_slots_;  // by chunk
   std::vector<Write> first_writes_;       // by replica: how its first part writes to its arena
 };
 
-PipelineWalk::PipelineWalk(const WalkContext& context)
-    : step_(context.step),
-      pass_(context.pass),
-      sender_(context.sender),
+PipelineWalk::PipelineWalk(ReplicaPass& pass, BucketSender& sender)
+    : ReplicaWalk(pass, sender),
       tasks_(stage_tasks(step_.settings.schedule, step_.pipeline->stage(), step_.pipeline->stages(),
                          micro_batches_of(step_))),
       first_writes_(pass_.replicas().size()) {
-  const Index rows = divide_up(step_.max_rows, step_.settings.accumulate);
   std::size_t slots = 0;
   for (const Index alive : chunks_alive(step_.settings.schedule, step_.pipeline->stage(),
                                         step_.pipeline->stages(), micro_batches_of(step_))) {
     const Model& chunk = step_.model.chunk(std::ssize(workspaces_));
     Workspaces& own = workspaces_.emplace_back();
-    for (Index i = 0; i < alive; ++i) {
-      own.push_back(std::make_unique<Workspace>(chunk, rows, ActivationRetention::kForTraining));
-    }
+    for (Index i = 0; i < alive; ++i) own.push_back(make_workspace(chunk));
     first_slots_.push_back(slots);
     slots += own.size();
   }
@@ -107,23 +97,15 @@ void PipelineWalk::run(std::span<const Index> /*rows*/, bool backward) {
                            .chunk = task.chunk,
                            .slot = at(first_slots_, task.chunk) + place,
                            .last = part.last};
-    if (task.forward) {
-      forward_pass(batch);
-    } else {
+    if (!task.forward) {
       backward_pass(batch);
+      continue;
     }
+    if (batch.chunk == 0) pass_.prepare(0, batch.replica);
+    pass_.forward(batch);
   }
   pass_.stages().finish();
   if (backward) sender_.ready_from(0, 0);
-}
-
-void PipelineWalk::forward_pass(const MicroBatch& batch) {
-  if (batch.chunk == 0) pass_.prepare(0, batch.replica);
-  pass_.begin_forward(batch);
-  const Stopwatch forward;
-  batch.workspace.forward({0, std::ssize(step_.model.chunk(batch.chunk).ops())});
-  pass_.add_forward(forward.seconds());
-  pass_.end_forward(batch);
 }
 
 // The arena of a replica begins with its first part in the last chunk, which goes back before the others. The
@@ -137,18 +119,16 @@ void PipelineWalk::backward_pass(const MicroBatch& batch) {
     first_writes_[replica.local] = replica.target.write;
   }
   replica.target.write = replica.rows.begin == 0 ? first_writes_[replica.local] : Write::kAdd;
-  pass_.begin_backward(batch);
   const Index end = last_chunk ? step_.plan.gradient_size : chunk.weights().end;
   GradientReadyCallback on_ready;
   if (batch.last) on_ready = [&](Index from) { sender_.ready_from(0, std::min(from, end)); };
-  pass_.run_backward(batch, {0, std::ssize(chunk.ops())}, on_ready);
-  pass_.end_backward(batch);
+  pass_.backward(batch, on_ready);
 }
 
 }  // namespace
 
-std::unique_ptr<ReplicaWalk> make_pipeline_walk(const WalkContext& context) {
-  return std::make_unique<PipelineWalk>(context);
+std::unique_ptr<ReplicaWalk> make_pipeline_walk(ReplicaPass& pass, BucketSender& sender) {
+  return std::make_unique<PipelineWalk>(pass, sender);
 }
 
 StageExchange::StageExchange(const GradientStepContext& context)
@@ -161,9 +141,8 @@ StageExchange::StageExchange(const GradientStepContext& context)
 
 ModelValues StageExchange::share(const ModelValues& values) {
   if (pipeline_ == nullptr) return values;
-  const Stopwatch idle;
-  const ModelValues shared = tied_weights_.share(values);
-  idle_seconds_ += idle.seconds();
+  ModelValues shared;
+  wait_for([&] { shared = tied_weights_.share(values); });
   return shared;
 }
 
@@ -175,18 +154,15 @@ void StageExchange::begin_forward(const MicroBatch& batch) {
 
 void StageExchange::begin_backward(const MicroBatch& batch) {
   if (!tied_gradients_) return;
-  const Stopwatch idle;
-  tied_gradients_->begin(batch.chunk, batch.number, batch.workspace);
-  tied_gradients_->add_received(batch.chunk, batch.number, batch.replica.target.arena);
-  idle_seconds_ += idle.seconds();
+  wait_for([&] {
+    tied_gradients_->begin(batch.chunk, batch.number, batch.workspace);
+    tied_gradients_->add_received(batch.chunk, batch.number, batch.replica.target.arena);
+  });
 }
 
 void StageExchange::receive(Pipeline::Direction direction, const MicroBatch& batch) {
   const std::vector<Buffer> tensors = incoming_tensors(direction, model_.chunk(batch.chunk), batch.workspace);
-  if (tensors.empty()) return;
-  const Stopwatch idle;
-  pipeline_->start_receive(direction, tensors)->wait();
-  idle_seconds_ += idle.seconds();
+  if (!tensors.empty()) wait_for([&] { pipeline_->start_receive(direction, tensors)->wait(); });
 }
 
 void StageExchange::send(Pipeline::Direction direction, const MicroBatch& batch) {
@@ -195,25 +171,21 @@ void StageExchange::send(Pipeline::Direction direction, const MicroBatch& batch)
   if (!tensors.empty()) sends_[batch.slot].push_back(pipeline_->start_send(direction, tensors));
 }
 
-void StageExchange::send_tied_gradients(const MicroBatch& batch) {
-  if (tied_gradients_) tied_gradients_->send(batch.chunk, batch.number);
-}
-
 void StageExchange::wait(std::size_t slot) {
   if (sends_[slot].empty()) return;
-  const Stopwatch idle;
-  for (const std::unique_ptr<Request>& send : sends_[slot]) send->wait();
+  wait_for([&] {
+    for (const std::unique_ptr<Request>& send : sends_[slot]) send->wait();
+  });
   sends_[slot].clear();
-  idle_seconds_ += idle.seconds();
 }
 
 void StageExchange::finish() {
   if (pipeline_ == nullptr) return;
   for (std::size_t slot = 0; slot < sends_.size(); ++slot) wait(slot);
-  const Stopwatch idle;
-  tied_weights_.finish();
-  tied_gradients_->finish();
-  idle_seconds_ += idle.seconds();
+  wait_for([&] {
+    tied_weights_.finish();
+    tied_gradients_->finish();
+  });
 }
 
 }  // namespace lockstep

@@ -153,10 +153,6 @@ void RankLedger::settle() {
   take_window(waits(all_));
 }
 
-void RankLedger::settle_asynchronous() {
-  take_window(sums_.waiting);
-}
-
 double RankLedger::waits(std::span<const Index> all) {
   const std::size_t ranks = times_.ranks.size();
   const std::size_t columns = mine_.size();

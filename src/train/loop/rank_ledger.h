@@ -69,7 +69,7 @@ class RankLedger {
   /// *Collective.* Ends a window.
   void settle();
   /// *Collective.* Ends a window of steps that ranks have made each at their own own.
-  void settle_asynchronous();
+  void settle_asynchronous() { take_window(sums_.waiting); }
 
   /// *Local.* After settle(): the seconds of each step of the window, those of the slowest rank.
   const std::vector<double>& step_seconds() const { return step_seconds_; }

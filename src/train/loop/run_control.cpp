@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -141,10 +140,6 @@ std::string RunControl::wish() const {
   return "";
 }
 
-bool RunControl::clock_wants_checkpoint() const {
-  return options_.checkpoint_seconds && since_checkpoint_.seconds() >= *options_.checkpoint_seconds;
-}
-
 void RunControl::checkpoint_taken() {
   checkpoint_due_ = false;
   since_checkpoint_.lap();
@@ -172,11 +167,9 @@ double parse_time_limit(std::string_view key, std::string_view text) {
 }
 
 TimeLeft job_time_left(std::string_view end_time, double now) {
-  double end = 0;
-  const char* const stop = end_time.data() + end_time.size();
-  const auto [parsed, error] = std::from_chars(end_time.data(), stop, end);
+  const double end = number_in<double>(end_time).value_or(0);
   std::string problem;
-  if (error != std::errc() || parsed != stop || !(end >= kFirstEnd)) {
+  if (!(end >= kFirstEnd)) {
     problem = "which is no time in seconds since 1970";
   } else if (end <= now) {
     problem = fmt::format("a time that passed {} ago (of another job?)", ago(now - end));

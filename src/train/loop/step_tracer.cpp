@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <functional>
 #include <iterator>
@@ -181,9 +180,8 @@ TraceRequest parse_trace(std::string_view key, std::string_view text) {
     if (!known) refuse(fmt::format("{} is none of first, last and slowest", in_quotes(name)));
     Index& steps = name == "first" ? request.first : name == "last" ? request.last : request.slowest;
     if (steps != 0) refuse(fmt::format("{} is there twice", in_quotes(name)));
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), steps);
-    const bool whole = error == std::errc() && end == number.data() + number.size();
-    if (!whole || steps < 1 || steps > kMaxSteps) {
+    steps = number_in<Index>(number).value_or(0);
+    if (steps < 1 || steps > kMaxSteps) {
       refuse(fmt::format("{} is no number of steps from 1 to {}", in_quotes(number), kMaxSteps));
     }
     if ((!unit.empty() && unit != "steps" && unit != "step") || !rest.empty()) {

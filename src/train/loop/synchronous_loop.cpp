@@ -6,7 +6,6 @@
 #include "bad_number.h"
 #include "faults.h"
 #include "gradient_step.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
@@ -89,12 +88,14 @@ class SynchronousLoop final : public UpdateLoop {
 
   void log_end() override { log_metrics(steps_done_, true); }
   Progress progress() const override { return context_.plan.before(steps_done_); }
-  Index skipped_steps() const override { return skipped_; }
-  Index single_value_steps() const override { return single_value_steps_; }
-  Index repairs() const override { return check_.repairs(); }
   double seconds() const override { return train_seconds_; }
-  TimeShares shares() const override { return ledger_.shares(); }
-  const RankTimes& rank_times() const override { return ledger_.times(); }
+  StepsReport report() const override {
+    return {.time = ledger_.shares(),
+            .ranks = ledger_.times(),
+            .skipped_steps = skipped_,
+            .single_value_steps = single_value_steps_,
+            .repairs = check_.repairs()};
+  }
 
  private:
   Range hosted() const { return context_.plan.dist.hosted_by(context_.workers().rank()); }

@@ -112,38 +112,25 @@ void Trainer::take_steps() {
   }
 }
 
-bool Trainer::is_over() const {
-  return loop_->progress().steps >= context_.plan.steps || ends_early();
-}
-
 TrainingResult Trainer::result() {
-  const Progress progress = loop_->progress();
-  return {.progress = progress,
-          .seconds = loop_->seconds(),
-          .samples_per_second = static_cast<double>(progress.samples) / loop_->seconds(),
-          .lr = progress.steps > 0 ? context_.lr(progress.steps - 1) : 0,
-          .time = loop_->shares(),
-          .ranks = loop_->rank_times(),
-          .evaluations = evaluations_,
-          .last = last_,
-          .workers = loop_->workers(),
-          .skipped_steps = loop_->skipped_steps(),
-          .single_value_steps = loop_->single_value_steps(),
-          .repairs = loop_->repairs(),
-          .paused = paused_,
-          .stopped = context_.control.stop_reason(),
-          .early = !stops() && ends_early() ? context_.early_stopping->describe() : "",
-          .best = best_,
-          .average = context_.plan.is_averaged(best_ ? best_->progress.steps : progress.steps)
-                         ? context_.plan.describe_average()
-                         : "",
-          .best_weights = has_other_weights() ? best_weights_.take() : AlignedBuffer<Scalar>(),
-          .calibration = calibration_};
-}
-
-// The checkpoint of a pause holds the evaluation by which trials are compared.
-bool Trainer::pauses_after(Index done) const {
-  return context_.settings.pause_after > 0 && done >= context_.settings.pause_after;
+  TrainingResult result;
+  static_cast<StepsReport&>(result) = loop_->report();
+  result.progress = loop_->progress();
+  result.seconds = loop_->seconds();
+  const Index steps = result.progress.steps;
+  result.samples_per_second = static_cast<double>(result.progress.samples) / result.seconds;
+  if (steps > 0) result.lr = context_.lr(steps - 1);
+  result.evaluations = evaluations_;
+  result.last = last_;
+  result.paused = paused_;
+  result.stopped = context_.control.stop_reason();
+  if (!stops() && ends_early()) result.early = context_.early_stopping->describe();
+  result.best = best_;
+  if (context_.plan.is_averaged(best_ ? best_->progress.steps : steps))
+    result.average = context_.plan.describe_average();
+  if (has_other_weights()) result.best_weights = best_weights_.take();
+  result.calibration = calibration_;
+  return result;
 }
 
 // The evaluations after the last step: that of the validation set decides which weights the model has, and
@@ -207,21 +194,6 @@ void Trainer::choose_weights() {
   best_ = {.measure = measure, .value = best.value(), .progress = context_.plan.before(best.step())};
 }
 
-// Whether the weights of the model are others than those that training has ended with.
-bool Trainer::has_other_weights() const {
-  return best_ && best_->progress.steps != loop_->progress().steps;
-}
-
-// *Collective.*
-ModelValues Trainer::kept_values() {
-  return has_other_weights() ? best_weights_.values() : gather_model();
-}
-
-// *Collective*, whenever it is asked: whether an evaluation is to end.
-std::function<bool()> Trainer::interrupted() {
-  return [this] { return context_.control.look() && stops(); };
-}
-
 void Trainer::begin() {
   context_.strategy.start();
   context_.states.start();
@@ -265,11 +237,6 @@ SavedState Trainer::saved_state() {
 bool Trainer::evaluation_due(Index before, Index steps_done) const {
   return has_evaluation() && context_.settings.evaluate_every.is_due(context_.plan.before(before),
                                                                      context_.plan.before(steps_done));
-}
-
-// The end of a run has a checkpoint if there are any: the best weights are no reason to lose the last ones.
-bool Trainer::saves_last() const {
-  return keeps_best() || (context_.saving != nullptr && context_.saving->every.ever());
 }
 
 bool Trainer::checkpoint_due(Index before, Index steps_done) const {

@@ -52,10 +52,6 @@ void WeightAverage::add(std::span<const Scalar> weights, std::span<const Scalar>
   if (!moments.empty()) move_towards(this->moments(), moments, share);
 }
 
-void WeightAverage::set_moments(std::span<const Scalar> moments) {
-  std::ranges::copy(moments, this->moments().begin());
-}
-
 ModelValues WeightAverage::gather_model() {
   if (!gathered_) {
     comm_.start_all_gather(as_buffer(weights()), slices_)->wait();
@@ -83,10 +79,6 @@ void WeightAverage::add_training_weights(SavedState& state, std::span<const Scal
                    .chunk_offsets = model_.layout().chunk_offsets()});
 }
 
-void WeightAverage::resume() {
-  if (has_begun()) comm_.broadcast(as_buffer(values_.span()), 0);
-}
-
 void WeightAverage::load(const ModelValues& values) {
   std::ranges::copy(values.weights, weights().begin());
   std::ranges::copy(values.state, moments().begin());
@@ -94,8 +86,8 @@ void WeightAverage::load(const ModelValues& values) {
 
 void load_training_values(const CheckpointReader& checkpoint, const Model& model, std::span<Scalar> stored,
                           WeightAverage* average) {
-  load_model(checkpoint.directory() / kCheckpointModel, model.whole().stored_layout(),
-             {.layout = &model.stored_layout(), .values = stored});
+  ModelFile(checkpoint.directory() / kCheckpointModel)
+      .load(model.whole().stored_layout(), {.layout = &model.stored_layout(), .values = stored});
   if (average != nullptr) average->load(stored_values(model, stored));
   SavedState weights;
   for (Index i = 0; i < model.chunks(); ++i) {
@@ -108,10 +100,6 @@ void load_training_values(const CheckpointReader& checkpoint, const Model& model
                        .optional = true});
   }
   checkpoint.fill(weights);
-}
-
-void BestWeights::allocate() {
-  if (stored_.size() == 0) stored_ = AlignedBuffer<Scalar>(model_.stored_layout().size);
 }
 
 void BestWeights::keep(const ModelValues& values, Index step) {
@@ -127,8 +115,9 @@ bool BestWeights::load(Index step, const std::filesystem::path& directory) {
   std::string problem;
   if (workers_.rank() == 0 && step_ != step) {
     try {
-      load_model(directory / kCheckpointModel, model_.whole().stored_layout(),
-                 {.layout = &model_.stored_layout(), .values = stored_.span()});
+      ModelFile(directory / kCheckpointModel)
+          .load(model_.whole().stored_layout(),
+                {.layout = &model_.stored_layout(), .values = stored_.span()});
     } catch (const Error& error) {
       problem = error.what();
     }

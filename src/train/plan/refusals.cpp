@@ -253,7 +253,7 @@ void check_lengths(const FitQuestion& question) {
            "mean_over_time or max_over_time before the last layer",
            question.loss);
   for (const ModelOp& op : question.model.ops()) {
-    error_if(!op.lengths_in.empty() && !op.layer->masks(),
+    error_if(!op.lengths_in.empty() && !op.masks,
              "{} sees all positions, but the records of '{}' have lengths, and padding behind them: put "
              "last, mean_over_time or max_over_time before it, or leave the lengths out",
              op.title, data.name);

@@ -10,9 +10,9 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/load_records.h"
-#include "lockstep/data/loader.h"
-#include "lockstep/data/streamed_records.h"
+#include "lockstep/data/loading/load_records.h"
+#include "lockstep/data/loading/loader.h"
+#include "lockstep/data/loading/streamed_records.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/strategies/strategy.h"
@@ -70,7 +70,7 @@ Index rounded_bytes(const Model& model) {
 // do with less.)
 Index arranged_bytes(const Model& model) {
   Index numbers = 0;
-  for (const ModelOp& op : model.ops()) numbers += op.layer->weight_use().arranged.size();
+  for (const ModelOp& op : model.ops()) numbers += op.weight_use.arranged.size();
   return 2 * numbers * (model.precision() == Precision::kBf16 ? Index{sizeof(Bf16)} : kScalarBytes);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -298,10 +297,8 @@ Shape ModelFile::input() const {
 std::optional<Scalar> ModelFile::temperature() const {
   const std::optional<std::string> text = fact(kTemperatureFact);
   if (!text) return std::nullopt;
-  Scalar value = 0;
-  const char* end = text->data() + text->size();
-  const auto [rest, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || rest != end || !std::isfinite(value) || value <= 0) {
+  const std::optional<Scalar> value = number_in<Scalar>(*text);
+  if (!value || !std::isfinite(*value) || *value <= 0) {
     fail(path_, fmt::format("{} is {}: expected a number above 0", kTemperatureFact, excerpt(*text)));
   }
   return value;
@@ -402,16 +399,15 @@ Index ModelFile::fill(const ParamStore& store) const {
   return filled;
 }
 
-void load_model(const std::filesystem::path& path, const ParamStore& store) {
-  load_model(path, *store.layout, store);
+void ModelFile::load(const Layout& whole, const ParamStore& store) const {
+  const std::vector<std::string> lines = differences(whole);
+  error_if<DataError>(!lines.empty(), "'{}' does not fit model.layers:\n  {}", path_.string(),
+                      first_lines(lines));
+  fill(store);
 }
 
-void load_model(const std::filesystem::path& path, const Layout& whole, const ParamStore& stage) {
-  const ModelFile file(path);
-  const std::vector<std::string> lines = file.differences(whole);
-  error_if<DataError>(!lines.empty(), "'{}' does not fit model.layers:\n  {}", path.string(),
-                      first_lines(lines));
-  file.fill(stage);
+void load_model(const std::filesystem::path& path, const ParamStore& store) {
+  ModelFile(path).load(*store.layout, store);
 }
 
 }  // namespace lockstep

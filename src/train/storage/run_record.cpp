@@ -334,11 +334,7 @@ std::string to_json(const RunRecord& record) {
 
 RunRecord parse_run_record(const std::string& json) {
   RunRecord record;
-  try {
-    take(parse_json<Json>(json), record);
-  } catch (const Json::exception& error) {
-    throw DataError(excerpt(error.what()));
-  }
+  read_json<Json>(json, [&](const Json& values) { take(values, record); });
   for (auto& [split, figure] : record.deciding) figure.split = split;
   return record;
 }

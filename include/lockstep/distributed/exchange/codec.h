@@ -62,7 +62,7 @@ class SliceCodec {
   SliceCodec(Codec& codec, Range slice, Index loss_offset, bool error_feedback);
 
   /// Size of a message.
-  Index bytes() const;
+  Index bytes() const { return static_cast<Index>(codec_bytes_ + exact_ * sizeof(Scalar)); }
   /// `values`: of the slice; `message`: bytes(), on a border of 4 bytes.
   void encode(std::span<const Scalar> values, std::span<std::byte> message);
   /// Saves the loss of the messages so far, as part of an array at offsets of the arena. Saves nothing
@@ -74,7 +74,9 @@ class SliceCodec {
   void decode(std::span<const std::byte> message, std::span<Scalar> values) const;
 
  private:
-  void make_lost();
+  void make_lost() {
+    if (lost_.size() == 0) lost_ = AlignedBuffer<Scalar>(static_cast<Index>(gradients_));
+  }
 
   Codec* codec_;
   Index begin_;  // offset of the slice in the arena

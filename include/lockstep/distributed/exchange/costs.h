@@ -30,9 +30,9 @@ struct CostModelInput {
   std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
 
   /// node_sizes, also where all are on one.
-  std::vector<Index> nodes() const;
+  std::vector<Index> nodes() const { return node_sizes.empty() ? std::vector{plan.world} : node_sizes; }
   /// Bytes of one copy of all weights.
-  Index weights_bytes() const;
+  Index weights_bytes() const { return plan.loss_offset * Index{sizeof(Scalar)}; }
   /// Bytes of the optimizer's state for all weights, and of its scratch memory.
   Index optimizer_bytes() const;
   /// Bytes of the arenas for the gradients of a rank's replicas.

@@ -66,8 +66,12 @@ class FactoredGradients {
 
   std::size_t tensor_at(Index offset) const;
   // x of all samples of the step.
-  ConstMatrix x_of(std::size_t tensor) const;
-  ConstMatrix dy_rows(std::size_t tensor, Range rows) const;
+  ConstMatrix x_of(std::size_t tensor) const {
+    return {x_[tensor].data(), begins_.back(), tensors_[tensor].in};
+  }
+  ConstMatrix dy_rows(std::size_t tensor, Range rows) const {
+    return {dy_t_[tensor].data() + rows.begin * begins_.back(), rows.size(), begins_.back()};
+  }
 
   std::span<const FactoredTensor> tensors_;
   std::vector<std::span<Scalar>> x_;     // x of each tensor; as many rows as the step has samples are used

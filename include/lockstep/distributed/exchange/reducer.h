@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/local_gradients.h"
@@ -66,7 +65,9 @@ struct ExchangeRequest {
   bool overlaps = plan.several_buckets();  ///< buckets travel while something else goes on
 
   /// For the same ranks, with other buckets.
-  ExchangeRequest with_plan(const Plan& other) const;
+  ExchangeRequest with_plan(const Plan& other) const {
+    return {comm, other, options, delivery, algorithm, gradient_arenas, ranks_per_node, overlaps};
+  }
 };
 
 /// *Collective.* The exchange through the codec of the options and, where it loses nothing and every rank

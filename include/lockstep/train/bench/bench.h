@@ -9,7 +9,6 @@
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/nn/model.h"
-#include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
 

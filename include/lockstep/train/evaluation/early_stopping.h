@@ -82,7 +82,10 @@ class EarlyStopping {
   /// makes it, changes nothing.
   void look(const EvalMetrics& evaluation);
   /// True once the run is to end.
-  bool is_due() const;
+  bool is_due() const {
+    return patience_.is_over(progress_at(kBest), progress_at(kLast),
+                             static_cast<Index>(state_[kEvaluations]));
+  }
   /// Counts the time anew, from the last evaluation on; what is better stays the same.
   void wait_again();
   /// "no better loss of the validation set for 5 epochs; the best was 0.3035 after step 2,321".

@@ -16,8 +16,8 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/base/types.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/data/load_records.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/load_records.h"
+#include "lockstep/data/loading/loader.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/tied_weights.h"
@@ -166,7 +166,7 @@ class Evaluation {
   }
   void measure_naive_forecasts(const RecordSource& source);
   Range reliability_columns() const;
-  Index columns() const;
+  Index columns() const { return reliability_columns().end + context_.metrics.needs().sums + horizon_; }
   // Whether the rows that are measured have weights.
   bool has_weights() const { return info_.weighted || !context_.class_weights.empty(); }
 

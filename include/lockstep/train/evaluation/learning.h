@@ -9,8 +9,8 @@
 
 #include "lockstep/base/types.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/data/load_records.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/load_records.h"
+#include "lockstep/data/loading/loader.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/metrics.h"
 

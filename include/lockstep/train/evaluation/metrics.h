@@ -82,6 +82,10 @@ struct TrainMetrics {
   std::optional<UpdateStatistics> update = {};  ///< of the last step, where it was measured
 };
 
+/// The positive one of two classes, which is the second: its name, or "1" where they have none; "" for
+/// another number of classes.
+std::string positive_class_of(Index classes, const std::vector<std::string>& names);
+
 /// One pass over the validation or test set. Where samples have weights, all but the counts of samples are
 /// weighted means.
 struct EvalMetrics {
@@ -107,14 +111,10 @@ struct EvalMetrics {
   std::string sample = {};  ///< on rank 0 a text that the model has written, as printable_lines() has it
 
   /// See positive_class_of().
-  std::string positive() const;
+  std::string positive() const { return positive_class_of(classes, names); }
   /// "10,000 samples", "600 samples, 2,114 positions".
   std::string counted() const;
 };
-
-/// The positive one of two classes, which is the second: its name, or "1" where they have none; "" for
-/// another number of classes.
-std::string positive_class_of(Index classes, const std::vector<std::string>& names);
 
 /// "loss 0.0782"; "loss 0.0782 of the scaled label".
 std::string describe_loss(const EvalMetrics& metrics);

@@ -7,7 +7,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/dataset.h"
-#include "lockstep/data/time_windows.h"
+#include "lockstep/data/windows/time_windows.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/metric.h"
 

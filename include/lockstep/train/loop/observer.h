@@ -102,22 +102,26 @@ struct BestResult {
   Progress progress;    ///< when it was made
 };
 
+/// The steps of a training, as the loop that makes them knows them.
+struct StepsReport {
+  TimeShares time;                            ///< over all ranks
+  RankTimes ranks = {};                       ///< since the run was started
+  std::optional<WorkersReport> workers = {};  ///< each worker's gradients, with asynchronous workers
+  Index skipped_steps = 0;                    ///< left out, because their loss or gradient was not finite
+  Index single_value_steps = 0;               ///< in which batch norm had a single value to normalise
+  Index repairs = 0;                          ///< times that replicas which differed were made equal again
+};
+
 /// How a training went, the same on all ranks.
-struct TrainingResult {
+struct TrainingResult : StepsReport {
   Progress progress;
   double seconds = 0;  ///< time of the steps, evaluation not counted
   double samples_per_second = 0;
   double lr = 0;  ///< learning rate of the last step
-  TimeShares time;
-  RankTimes ranks = {};
   /// Evaluations of the model as it is kept, with its temperature: validation set, then test set.
   std::vector<EvalMetrics> evaluations = {};
   /// The last weights on the validation set, where others are kept.
   std::optional<EvalMetrics> last = {};
-  std::optional<WorkersReport> workers;  ///< report on asynchronous workers
-  Index skipped_steps = 0;
-  Index single_value_steps = 0;  ///< steps in which batch norm had a single value to normalise
-  Index repairs = 0;
   bool paused = false;             ///< it stopped at TrainingSettings::pause_after
   std::string stopped;             ///< why the run stopped before its end; "" if it did not
   std::string early;               ///< why the run ended before its last step; "" if it did not

@@ -60,7 +60,9 @@ class RunControl {
 
  private:
   std::string wish() const;
-  bool clock_wants_checkpoint() const;
+  bool clock_wants_checkpoint() const {
+    return options_.checkpoint_seconds && since_checkpoint_.seconds() >= *options_.checkpoint_seconds;
+  }
 
   Communicator& comm_;
   RunControlOptions options_;

@@ -13,7 +13,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/options.h"
 #include "lockstep/comm/progress_thread.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loading/loader.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
@@ -137,20 +137,10 @@ class UpdateLoop {
   virtual void log_end() = 0;
   /// How far training has come; samples are those that were learned from.
   virtual Progress progress() const = 0;
-  /// Each worker's gradients so far, with asynchronous workers.
-  virtual std::optional<WorkersReport> workers() const { return std::nullopt; }
-  /// Steps that were left out, because their loss or gradient was not finite.
-  virtual Index skipped_steps() const { return 0; }
-  /// Steps in which some replica had a single value for batch norm to normalise.
-  virtual Index single_value_steps() const = 0;
-  /// Times that replicas which differed were made equal again.
-  virtual Index repairs() const { return 0; }
   /// Seconds of the steps so far.
   virtual double seconds() const = 0;
-  /// Shares of the time so far, over all ranks.
-  virtual TimeShares shares() const = 0;
-  /// The time of each rank since the run was started.
-  virtual const RankTimes& rank_times() const = 0;
+  /// All steps so far.
+  virtual StepsReport report() const = 0;
 };
 
 std::unique_ptr<UpdateLoop> make_synchronous_loop(const TrainingContext& context,
@@ -169,7 +159,7 @@ class Trainer {
  private:
   void begin();
   void take_steps();
-  bool is_over() const;
+  bool is_over() const { return loop_->progress().steps >= context_.plan.steps || ends_early(); }
   TrainingResult result();
   SavedState saved_state();
   // The one that training stops for; null: there is none.
@@ -199,11 +189,22 @@ class Trainer {
   void choose_weights();
   void calibrate();
   void measure_kept();
-  ModelValues kept_values();
-  std::function<bool()> interrupted();
-  bool has_other_weights() const;
-  bool pauses_after(Index done) const;
-  bool saves_last() const;
+  // *Collective.*
+  ModelValues kept_values() { return has_other_weights() ? best_weights_.values() : gather_model(); }
+  // *Collective*, whenever it is asked: whether an evaluation is to end.
+  std::function<bool()> interrupted() {
+    return [this] { return context_.control.look() && stops(); };
+  }
+  // Whether the weights of the model are others than those that training has ended with.
+  bool has_other_weights() const { return best_ && best_->progress.steps != loop_->progress().steps; }
+  // The checkpoint of a pause holds the evaluation by which trials are compared.
+  bool pauses_after(Index done) const {
+    return context_.settings.pause_after > 0 && done >= context_.settings.pause_after;
+  }
+  // The end of a run has a checkpoint if there are any: the best weights are no reason to lose the last ones.
+  bool saves_last() const {
+    return keeps_best() || (context_.saving != nullptr && context_.saving->every.ever());
+  }
 
   TrainingContext context_;
   std::unique_ptr<UpdateLoop> loop_;

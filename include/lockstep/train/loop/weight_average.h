@@ -7,6 +7,7 @@
 // batch norm are averaged, too, on rank 0; set_moments() replaces them by those of the averaged weights.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -31,7 +32,7 @@ class WeightAverage {
   void add(std::span<const Scalar> weights, std::span<const Scalar> moments);
   /// *Local, all ranks.* Running moments that were measured under the averaged weights, the same on all
   /// ranks.
-  void set_moments(std::span<const Scalar> moments);
+  void set_moments(std::span<const Scalar> moments) { std::ranges::copy(moments, this->moments().begin()); }
   /// *Collective.* The averaged weights and moments, on every rank; valid until the next add(). Requires
   /// has_begun().
   ModelValues gather_model();
@@ -42,7 +43,9 @@ class WeightAverage {
   /// copied.
   void add_training_weights(SavedState& state, std::span<const Scalar> weights);
   /// *Collective.* Once the count is filled again: all ranks get the average that rank 0 was given.
-  void resume();
+  void resume() {
+    if (has_begun()) comm_.broadcast(as_buffer(values_.span()), 0);
+  }
   /// Rank 0: takes weights and moments of a model file for the average that resume() goes on with.
   void load(const ModelValues& values);
 
@@ -90,7 +93,9 @@ class BestWeights {
   AlignedBuffer<Scalar> take() { return std::move(stored_); }
 
  private:
-  void allocate();
+  void allocate() {
+    if (stored_.size() == 0) stored_ = AlignedBuffer<Scalar>(model_.stored_layout().size);
+  }
 
   Communicator& comm_;
   Communicator& workers_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/data/dataset.h"
-#include "lockstep/data/sampler.h"
+#include "lockstep/data/loading/sampler.h"
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"

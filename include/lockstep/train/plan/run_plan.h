@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/data/loading/sampler.h"
 #include "lockstep/data/options.h"
-#include "lockstep/data/sampler.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/model.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/base/output_file.h"
-#include "lockstep/data/augmenter.h"
+#include "lockstep/data/loading/augmenter.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/model.h"
 
@@ -105,6 +105,10 @@ class ModelFile {
   /// Gives the number of tensors filled. Errors: DataError if the file cannot be read on, or a running
   /// variance is negative or not finite.
   Index fill(const ParamStore& store) const;
+  /// Fills all tensors of a model, or of a stage of it: the file must fit the layout `whole`. Errors:
+  /// DataError naming the file and what does not fit: every missing, surplus and misshapen tensor is listed,
+  /// and nothing is changed; those of fill().
+  void load(const Layout& whole, const ParamStore& store) const;
 
  private:
   TensorSource source_of(const ParamInfo& param) const;
@@ -116,11 +120,7 @@ class ModelFile {
   ModelFacts facts_;                             // all texts of its metadata
 };
 
-/// Fills all tensors of the layout. Errors: DataError naming the file and what does not fit: every missing,
-/// surplus and misshapen tensor is listed, and nothing is changed.
+/// ModelFile::load() of a whole model. Errors: likewise.
 void load_model(const std::filesystem::path& path, const ParamStore& store);
-/// Fills a stage of a model alike: the file must fit the layout `whole`, and the tensors of `stage` are
-/// filled.
-void load_model(const std::filesystem::path& path, const Layout& whole, const ParamStore& stage);
 
 }  // namespace lockstep

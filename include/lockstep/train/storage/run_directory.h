@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/types.h"

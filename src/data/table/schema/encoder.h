@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lockstep/data/table/schema/column_texts.h"
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/values/schema.h"
-#include "lockstep/data/validation_split.h"
 
 namespace lockstep {
 
@@ -29,10 +29,16 @@ struct LearntSchema {
   std::vector<std::string> doubts;  ///< values that may be misread
 };
 
-/// *Collective.* From the records that are not held back for validation. Errors, the same on all ranks:
-/// ConfigError if the options do not fit the columns; DataError as of scan_table.
-LearntSchema learn_schema(const TableText& table, const TableOptions& options, const HoldOut& held,
-                          PeerGroup& peers);
+/// *Collective.* From the records that `questions` (null: none) do not hold back. `name`: of the table.
+/// Errors, the same on all ranks: ConfigError if the options do not fit the columns; DataError as of
+/// scan_table.
+LearntSchema learn_schema(TableText& table, const TableOptions& options, const std::string& name,
+                          const TableQuestions* questions, PeerGroup& peers);
+
+/// *Collective.* A pass over the records for the texts that `questions` ask for, and for the kinds that
+/// `columns` lack.
+Scan take_texts(TableText& table, const TableOptions& options, const std::vector<TableColumn>& columns,
+                const std::string& name, ColumnTexts& texts, PeerGroup& peers);
 
 /// How the columns of a table are read for a schema that was learnt from another; cells are the columns of
 /// the schema. They find each other by name, or by position where the table has no header.

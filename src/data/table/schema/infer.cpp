@@ -230,13 +230,17 @@ ColumnGuess guess_kind(const ColumnSummary& summary, bool label, char separator)
 
 }  // namespace
 
-Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,
-                     const std::vector<std::string>& missing, PeerGroup& peers) {
+Scan look_at_columns(TableText& table, const std::vector<TableColumn>& columns, bool all,
+                     const std::vector<std::string>& missing, PeerGroup& peers,
+                     const std::vector<Index>& texts) {
   std::vector<RowColumn> rows;
   std::vector<ColumnWants> wants;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const bool looks = all || columns[i].kind == ColumnKind::kUnknown;
-    rows.push_back(row_column(columns[i], looks ? Reading::kEither : Reading::kSkip, i));
+    const bool keeps = std::ranges::count(texts, static_cast<Index>(i)) > 0;
+    rows.push_back(looks   ? row_column(columns[i], Reading::kEither, i)
+                   : keeps ? RowColumn{.reading = Reading::kText, .cell = static_cast<Index>(i)}
+                           : RowColumn{.cell = static_cast<Index>(i)});
     wants.push_back(
         {.max_texts = looks ? kMaxTexts : 0, .max_numbers = looks ? kMaxNumbers : 0, .notations = looks});
   }
@@ -244,7 +248,8 @@ Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& col
                      .columns = rows,
                      .wants = wants,
                      .missing = missing,
-                     .bad = {.action = OnBadRecord::kSkip}},
+                     .bad = {.action = OnBadRecord::kSkip},
+                     .texts = texts},
                     peers);
 }
 
@@ -298,17 +303,13 @@ YearsRemark remark_on_years(const TableColumn& column, const ColumnSummary& summ
   return remark;
 }
 
-Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
-                    const std::vector<std::string>& missing, PeerGroup& peers) {
+Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns, const Scan& scan) {
   Remarks remarks;
   const auto unknown = [](const TableColumn& column) { return column.kind == ColumnKind::kUnknown; };
   if (std::ranges::none_of(columns, unknown)) return remarks;
-  const Scan scan = look_at_columns(table, columns, false, missing, peers);
   if (scan.good == 0 && scan.bad > 0) {
-    peers.agree([&] {
-      throw DataError("'{}' holds no records but {} bad ones; the first: {}", table.text.files.front().path,
-                      with_commas(scan.bad), scan.rejects.front());
-    });
+    throw DataError("'{}' holds no records but {} bad ones; the first: {}", table.text.files.front().path,
+                    with_commas(scan.bad), scan.rejects.front());
   }
   for (std::size_t i = 0; i < columns.size(); ++i) {
     TableColumn& column = columns[i];

@@ -33,18 +33,15 @@ std::vector<std::string> parse_column_names(std::string_view flag, const std::st
   return names;
 }
 
-KeptColumns::KeptColumns(std::span<const std::string> paths, const TableOptions& options,
-                         std::vector<std::string> names, const TableSchema* known)
-    : names_(std::move(names)),
-      table_(open_table_text(paths, options, alone(), known)),
-      columns_(table_.names.size()) {
+KeptColumns::KeptColumns(const TableText& table, std::vector<std::string> names)
+    : names_(std::move(names)), table_(table), columns_(table_.names.size()) {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (table_.names.empty()) break;  // there is no record
     const auto found = std::ranges::find(table_.names, names_[i]);
     if (found == table_.names.end()) {
       throw ConfigError("--keep names the column {}, which '{}' does not have{}; it has: {}",
-                        in_quotes(names_[i]), paths.front(), suggestion(names_[i], table_.names),
-                        listed(table_.names));
+                        in_quotes(names_[i]), table_.text.files.front().path,
+                        suggestion(names_[i], table_.names), listed(table_.names));
     }
     columns_[static_cast<std::size_t>(found - table_.names.begin())] = {.reading = Reading::kText,
                                                                         .cell = static_cast<Index>(i)};

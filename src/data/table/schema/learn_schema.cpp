@@ -1,9 +1,10 @@
 // A schema turns the cells of a table into features: for each column its kind, and what encoding it needs.
-// Learning it takes up to three passes over the training data, each shared by all ranks. The first
-// (infer_kinds) guesses the kind of each column that the config leaves open. The second collects statistics
-// of numbers, and counts of texts, for the columns as they are then declared. With a validation share there
-// is a third: only after the second the number of each record is known, and with it which records are held
-// out, whose values must not be learnt from.
+// Learning it takes up to two passes over the training data, each shared by all ranks. The first guesses the
+// kind of each column that the config leaves open (infer_kinds), keeps texts that others ask for, and numbers
+// the records, which tells those that are held back, whose values must not be learnt from. The second
+// collects statistics of numbers, and counts of texts, for the columns as they are then declared. Where it
+// finds records that are bad by the kinds of their columns the others have other numbers, and there is a
+// third. Where nothing is to be found out the first is left out.
 //
 // Categories are kept in order of their counts, data.vocabulary of them at most; rarer ones become the
 // category of unknown values. A missing value is a category of its own. Classes of a label are all kept, also
@@ -15,6 +16,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <optional>
 
@@ -206,27 +208,85 @@ void refuse_doubts(const LearntSchema& learnt, const TableText& table, const Tab
                   in_quotes(table.text.files.front().path), fmt::join(learnt.doubts, "; "));
 }
 
-// The statistics that the columns need, of the records that are not held back.
-Scan scan_columns(const TableText& table, const TableSchema& schema, const TableOptions& options,
-                  const HoldOut& held, PeerGroup& peers) {
-  std::vector<ColumnWants> wants;
-  const std::vector<bool> sampled = sampled_columns(schema.columns);
-  const Index kept = kept_for_quantiles(std::ranges::count(sampled, true));
-  for (std::size_t i = 0; i < sampled.size(); ++i)
-    wants.push_back(wants_of(schema.columns[i], sampled[i] ? kept : 0));
-  const std::vector<RowColumn> columns = match_columns(table, schema, true);
-  ScanRequest request{.table = table,
-                      .columns = columns,
-                      .wants = wants,
-                      .missing = schema.missing_values,
-                      .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
-  Scan scan = scan_table(request, peers);
-  if (!held.any()) return scan;
-  // A second scan, now that the number of each record is known.
-  std::vector<Index> first{0};
-  for (const Index rows : scan.chunk_rows) first.push_back(first.back() + rows);
-  request.counts = [&](std::size_t chunk, Index position) { return held.leaves(first[chunk] + position); };
-  return scan_table(request, peers);
+// The second pass: the statistics that the columns need.
+class Statistics {
+ public:
+  Statistics(TableText& table, const TableSchema& schema, const TableOptions& options, PeerGroup& peers)
+      : table_(table),
+        options_(options),
+        peers_(peers),
+        schema_(schema),
+        columns_(match_columns(table, schema, true)) {
+    const std::vector<bool> sampled = sampled_columns(schema.columns);
+    const Index kept = kept_for_quantiles(std::ranges::count(sampled, true));
+    for (std::size_t i = 0; i < sampled.size(); ++i)
+      wants_.push_back(wants_of(schema.columns[i], sampled[i] ? kept : 0));
+  }
+
+  // Whether the numbers of chunks say which records are sampled.
+  bool samples() const {
+    return std::ranges::any_of(wants_, [](const ColumnWants& wants) { return wants.quantiles > 0; });
+  }
+
+  // *Collective.* `chunk_rows`: the records of each chunk.
+  Scan scan(const HoldOut& held, const std::vector<Index>& chunk_rows) const {
+    std::vector<Index> first{0};
+    for (const Index rows : chunk_rows) first.push_back(first.back() + rows);
+    ScanRequest request = this->request();
+    if (held.any()) {
+      request.counts = [&](std::size_t chunk, Index position) {
+        const Index id = first[chunk] + position;
+        return id < first[chunk + 1] && held.leaves(id);
+      };
+    }
+    Scan scan = scan_table(request, peers_);
+    error_if<DataError>(
+        scan.good + scan.bad < first.back() || scan.good > first.back(),
+        "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
+        "they are until the run is over",
+        table_.text.files.front().path);
+    return scan;
+  }
+  Scan scan_all() const { return scan_table(request(), peers_); }
+
+ private:
+  ScanRequest request() const {
+    return {.table = table_,
+            .columns = columns_,
+            .wants = wants_,
+            .missing = schema_.missing_values,
+            .bad = {.action = options_.on_bad_record, .most = options_.max_bad_share}};
+  }
+
+  TableText& table_;
+  const TableOptions& options_;
+  PeerGroup& peers_;
+  const TableSchema& schema_;
+  std::vector<RowColumn> columns_;
+  std::vector<ColumnWants> wants_;
+};
+
+// *Collective.* The statistics of the records that are not held back. `look`: the first pass.
+Scan scan_divided(const Statistics& statistics, const Scan& look, const TableQuestions& questions,
+                  TableRecords records) {
+  std::vector<Index> chunk_rows;
+  for (std::size_t i = 0; i < look.chunk_rows.size(); ++i)
+    chunk_rows.push_back(look.chunk_rows[i] + look.chunk_bad[i]);
+  // No record is bad, it is supposed; if some are they may be the reason for an error here.
+  std::exception_ptr refused;
+  HoldOut held;
+  records.rows = look.good + look.bad;
+  try {
+    held = questions.divide(records);
+  } catch (const Error&) {
+    refused = std::current_exception();
+  }
+  Scan scan = refused ? statistics.scan_all() : statistics.scan(held, chunk_rows);
+  if (scan.bad == 0 && refused) std::rethrow_exception(refused);
+  if (scan.bad == 0) return scan;
+  questions.texts.leave_out(scan.bad_positions);
+  records.rows = scan.good;
+  return statistics.scan(questions.divide(records), scan.chunk_rows);
 }
 
 void check_learnt(const TableText& table, const TableSchema& schema, const Scan& scan) {
@@ -241,8 +301,15 @@ void check_learnt(const TableText& table, const TableSchema& schema, const Scan&
 
 }  // namespace
 
-LearntSchema learn_schema(const TableText& table, const TableOptions& options, const HoldOut& held,
-                          PeerGroup& peers) {
+Scan take_texts(TableText& table, const TableOptions& options, const std::vector<TableColumn>& columns,
+                const std::string& name, ColumnTexts& texts, PeerGroup& peers) {
+  Scan look = look_at_columns(table, columns, false, options.missing_values, peers, texts.find(table));
+  texts.take(table, options, name, look);
+  return look;
+}
+
+LearntSchema learn_schema(TableText& table, const TableOptions& options, const std::string& name,
+                          const TableQuestions* questions, PeerGroup& peers) {
   LearntSchema learnt;
   for (const std::string& warning : table.warnings) learnt.remarks.push_back({warning});
   TableSchema& schema = learnt.schema;
@@ -259,7 +326,17 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     schema.columns = declare_columns(options, table.names);
   });
   const std::vector<TableColumn> declared = schema.columns;
-  Remarks inferred = infer_kinds(table, schema.columns, schema.missing_values, peers);
+  const auto is_unknown = [](const TableColumn& column) { return column.kind == ColumnKind::kUnknown; };
+  const bool divides = questions != nullptr && questions->divide;
+  ColumnTexts none({});
+  ColumnTexts& texts = questions == nullptr ? none : questions->texts;
+  std::optional<Scan> look;
+  if (divides || !texts.empty() || std::ranges::any_of(declared, is_unknown))
+    look = take_texts(table, options, declared, name, texts, peers);
+  Remarks inferred;
+  peers.agree([&] {
+    if (look) inferred = infer_kinds(table, schema.columns, *look);
+  });
   std::ranges::move(inferred.notes, std::back_inserter(learnt.remarks));
   learnt.doubts = std::move(inferred.doubts);
   for (TableColumn& column : schema.columns) {
@@ -277,7 +354,12 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     refuse_doubts(learnt, table, options);
     check_label(options, schema.columns);
   });
-  learnt.scan = scan_columns(table, schema, options, held, peers);
+  const Statistics statistics(table, schema, options, peers);
+  if (!look && statistics.samples() && peers.size() > 1)
+    look = take_texts(table, options, declared, name, texts, peers);
+  const TableRecords records{.name = name, .options = options, .columns = schema.columns, .texts = texts};
+  learnt.scan = divides ? scan_divided(statistics, *look, *questions, records) : statistics.scan_all();
+  if (!divides) texts.leave_out(learnt.scan.bad_positions);
   peers.agree([&] {
     learn_columns(learnt, options);
     check_learnt(table, schema, learnt.scan);

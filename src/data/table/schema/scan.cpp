@@ -6,10 +6,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"
@@ -37,30 +37,50 @@ std::vector<ColumnSummary> empty_summaries(const std::vector<ColumnWants>& wants
 
 // The findings of a rank in the chunks that it reads. Statistics of numbers are per chunk, so that they can
 // be merged in the same order whoever read the chunks; counts of values can be added in any.
-class TableShare {
+class TableShare final : public TextPass {
  public:
   explicit TableShare(const ScanRequest& request)
-      : request_(request), columns_(empty_summaries(request.wants)) {}
+      : request_(request),
+        reader_(request.table, request.columns, std::ssize(request.wants), request.missing),
+        columns_(empty_summaries(request.wants)) {}
 
-  void read(std::size_t number, TableReader& reader) {
+  TextReader& text() override { return reader_.text(); }
+  bool names_lines() const override { return counts_.bad > 0; }
+
+  void take(const TextChunk& chunk, std::size_t number) override {
     sums_.assign(columns_.size(), {});
     const Index before = counts_.good;
-    reader.for_each_record(
-        request_.table.text.chunks[number],
+    const Index bad_before = counts_.bad;
+    reader_.for_each_record(
+        chunk,
         [&](std::span<const Cell> cells) {
-          check(cells, number);
+          check(cells, chunk);
           const Index position = counts_.good++ - before;
           add(cells, !request_.counts || request_.counts(number, position), record_key(number, position));
+          for (const Index cell : request_.texts) texts_.put_text(at(cells, cell).written());
         },
-        [&](const std::string& description) { counts_.add_bad(description, request_.bad); });
+        [&](const std::string& description) {
+          counts_.add_bad(description, request_.bad);
+          for (std::size_t i = 0; i < request_.texts.size(); ++i) texts_.put_text("");
+        });
     counts_.chunk_rows.push_back(counts_.good - before);
+    counts_.chunk_bad.push_back(counts_.bad - bad_before);
     for (const NumberSums& sums : sums_) numbers_.push_back(sums.stats());
+  }
+
+  void start_again() override {
+    counts_ = {};
+    columns_ = empty_summaries(request_.wants);
+    numbers_.clear();
+    texts_ = {};
+    if (request_.check_again) request_.check_again();
   }
 
   Bytes message() {
     MessageWriter message;
     message(counts_, numbers_);
     for (ColumnSummary& column : columns_) pass(message, column);
+    message.put_bytes(std::exchange(texts_, {}).bytes());
     return message.bytes();
   }
 
@@ -83,6 +103,11 @@ class TableShare {
       column.notations.merge(theirs.notations);
       column.quantiles.merge(theirs.quantiles);
     }
+    for (std::vector<std::string>& texts : scan.texts)
+      texts.reserve(texts.size() + static_cast<std::size_t>(counts.good + counts.bad));
+    while (!message.done()) {
+      for (std::vector<std::string>& texts : scan.texts) texts.push_back(message.take_text());
+    }
   }
 
  private:
@@ -94,7 +119,7 @@ class TableShare {
   }
 
   // Before anything is counted, so that a bad record leaves no trace.
-  void check(std::span<const Cell> cells, std::size_t chunk) const {
+  void check(std::span<const Cell> cells, const TextChunk& chunk) const {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Cell& cell = cells[i];
       if (request_.wants[i].max_texts == 0 || cell.missing || cell.is_number || is_text(cell.text)) continue;
@@ -129,10 +154,12 @@ class TableShare {
   }
 
   const ScanRequest& request_;
+  TableReader reader_;
   RecordCounts counts_;
   std::vector<ColumnSummary> columns_;
   std::vector<NumberSums> sums_;      // of the chunk at hand
   std::vector<NumberStats> numbers_;  // chunk by chunk, of each column
+  MessageWriter texts_;
 };
 
 }  // namespace
@@ -154,6 +181,7 @@ void RecordCounts::append(const RecordCounts& behind) {
   const Index before = good + bad;
   for (const Index position : behind.bad_positions) bad_positions.push_back(before + position);
   chunk_rows.insert(chunk_rows.end(), behind.chunk_rows.begin(), behind.chunk_rows.end());
+  chunk_bad.insert(chunk_bad.end(), behind.chunk_bad.begin(), behind.chunk_bad.end());
   good += behind.good;
   bad += behind.bad;
   const std::size_t most = std::min(behind.rejects.size(), kMaxRejects - rejects.size());
@@ -169,15 +197,6 @@ void RecordCounts::check_bad_share(const BadRecords& limit) const {
   throw DataError("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
                   with_commas(bad), with_commas(good + bad), 100 * share, 100 * limit.most,
                   fmt::join(shown, "\n  "), rejects.size() > kShown ? "\n  ..." : "");
-}
-
-void for_each_own_chunk(const TextFiles& text, PeerGroup& peers,
-                        const std::function<void(std::size_t)>& read) {
-  const Range mine = at(share_text_chunks(text, peers.size()), peers.rank());
-  for (Index i = mine.begin; i < mine.end; ++i) {
-    throw_if_stopped();
-    read(static_cast<std::size_t>(i));
-  }
 }
 
 std::vector<ValueCounts::Entry> ColumnSummary::values() const {
@@ -208,12 +227,10 @@ bool look_like_classes(const std::vector<ValueCounts::Entry>& values) {
 
 Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   TableShare share(request);
-  peers.agree([&] {
-    TableReader reader(request.table, request.columns, std::ssize(request.wants), request.missing);
-    for_each_own_chunk(request.table.text, peers, [&](std::size_t chunk) { share.read(chunk, reader); });
-  });
+  read_text(request.table.text, peers, share);
   Scan scan;
   scan.columns = empty_summaries(request.wants);
+  scan.texts.resize(request.texts.size());
   for (const Bytes& message : peers.all_gather(share.message())) TableShare::merge(scan, message);
   peers.agree([&] { scan.check_bad_share(request.bad); });
   return scan;

@@ -9,7 +9,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/values/schema.h"
-#include "lockstep/data/vocabulary.h"
 #include "sparse_source.h"
 
 namespace lockstep {
@@ -196,8 +195,8 @@ std::vector<FeatureColumn> feature_columns(const std::string& schema, Index feat
   if (const std::optional<TableSchema> table = read_table_schema(schema)) {
     columns = feature_columns_of(*table);
   } else {
-    columns = numbered(
-        features, schema.empty() || read_vocabulary(schema) ? 0 : parse_sparse_schema(schema).first_index);
+    const std::optional<SparseSchema> sparse = read_sparse_schema(schema);
+    columns = numbered(features, sparse ? sparse->first_index : 0);
   }
   const Index found = columns.empty() ? 0 : columns.back().features.end;
   if (found == features) return columns;
@@ -260,10 +259,10 @@ std::vector<TargetLabel> target_labels(const RecordSource& source) {
 std::vector<TargetLabel> read_target_labels(const std::string& json) {
   if (json.empty()) return {};
   if (const std::optional<TableSchema> table = read_table_schema(json)) return target_labels(*table);
-  if (read_vocabulary(json)) return {};
+  const std::optional<SparseSchema> sparse = read_sparse_schema(json);
+  if (!sparse) return {};
   TargetLabel label{.name = "label"};
-  for (const double value : parse_sparse_schema(json).classes)
-    label.classes.push_back(fmt::format("{}", value));
+  for (const double value : sparse->classes) label.classes.push_back(fmt::format("{}", value));
   return {label};
 }
 

@@ -150,28 +150,48 @@ void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextCh
   }
 }
 
-// *Collective.* `check`: called with each record; BadRecord makes it a bad one. Errors as of scan_table.
-SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad,
+// The findings of a rank in its share of the text. `check`: called with each record; BadRecord makes it a bad
+// one.
+class SparsePass final : public TextPass {
+ public:
+  SparsePass(const TextFiles& text, const BadRecords& bad, const std::function<void(const SparseRow&)>& check)
+      : text_(text), bad_(bad), check_(check), reader_(text) {}
+
+  TextReader& text() override { return reader_; }
+  bool names_lines() const override { return mine_.bad > 0; }
+  void start_again() override { mine_ = {}; }
+  void take(const TextChunk& chunk, std::size_t) override {
+    const Index before = mine_.good;
+    for_each_sparse_row(
+        text_, reader_, chunk,
+        [&](const SparseRow& row) {
+          check_(row);
+          mine_.add(row);
+        },
+        [&](const std::string& description) { mine_.add_bad(description, bad_); });
+    mine_.chunk_rows.push_back(mine_.good - before);
+  }
+  Bytes message() {
+    MessageWriter message;
+    message(mine_);
+    return message.bytes();
+  }
+
+ private:
+  const TextFiles& text_;
+  const BadRecords& bad_;
+  const std::function<void(const SparseRow&)>& check_;
+  TextReader reader_;
+  SparseScan mine_;
+};
+
+// *Collective.* Errors as of scan_table.
+SparseScan scan_sparse(TextFiles& text, const BadRecords& bad,
                        const std::function<void(const SparseRow&)>& check, PeerGroup& peers) {
-  SparseScan mine;
-  peers.agree([&] {
-    TextReader reader(text);
-    for_each_own_chunk(text, peers, [&](std::size_t chunk) {
-      const Index before = mine.good;
-      for_each_sparse_row(
-          text, reader, text.chunks[chunk],
-          [&](const SparseRow& row) {
-            check(row);
-            mine.add(row);
-          },
-          [&](const std::string& description) { mine.add_bad(description, bad); });
-      mine.chunk_rows.push_back(mine.good - before);
-    });
-  });
-  MessageWriter message;
-  message(mine);
+  SparsePass pass(text, bad, check);
+  read_text(text, peers, pass);
   SparseScan scan;
-  for (const Bytes& bytes : peers.all_gather(message.bytes())) {
+  for (const Bytes& bytes : peers.all_gather(pass.message())) {
     SparseScan theirs;
     MessageReader{bytes}(theirs);
     scan.merge(theirs);
@@ -252,6 +272,11 @@ SparseSchema parse_sparse_schema(const std::string& text) {
   }
 }
 
+std::optional<SparseSchema> read_sparse_schema(const std::string& text) {
+  if (text.empty() || parse_json<Json>(text).value("format", "") != "libsvm") return std::nullopt;
+  return parse_sparse_schema(text);
+}
+
 Index SparsePacking::record_bytes() const {
   return 4 * ((dense() ? features : 1 + 2 * max_values) + (labels ? 1 : 0));
 }
@@ -300,7 +325,7 @@ class SparseSource::Reader final : public ChunkReader {
 
   void read(Index number, std::span<std::byte> packed) override {
     const Range records = at(source_.chunks_, number).records;
-    const TextChunk& chunk = at(source_.text_.chunks, number);
+    const TextChunk& chunk = source_.chunk_of(source_.text_, number);
     Index next = 0;
     bool refused = false;
     for_each_sparse_row(
@@ -343,9 +368,9 @@ SparseSource::SparseSource(const TableRequest& request) {
   peers.agree([&] { check_request(request); });
   const bool learns = request.schema.empty();
   const bool may_be_empty = !request.labels;
-  text_ = index_text(
-      request.paths,
-      {.bytes = options.chunk_kib * 1024, .dialect = {.quotes = false}, .may_be_empty = may_be_empty}, peers);
+  text_ = {.files = look_at_text_files(request.paths, {.quotes = false, .may_be_empty = may_be_empty}, peers),
+           .chunk_bytes = options.chunk_kib * 1024,
+           .dialect = {.quotes = false}};
   peers.agree([&] {
     if (!learns) schema_ = parse_sparse_schema(request.schema);
   });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct SparseSchema {
 std::string to_json(const SparseSchema& schema);
 /// Errors: DataError.
 SparseSchema parse_sparse_schema(const std::string& json);
+/// Nothing if the text is the schema of other data, or "". Errors: as above.
+std::optional<SparseSchema> read_sparse_schema(const std::string& text);
 
 /// How rows are packed: all features, or pairs of position and value where that is less.
 struct SparsePacking {

@@ -12,7 +12,7 @@
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/schema.h"
 
@@ -45,7 +45,7 @@ void describe_labels(const TableSchema& schema, DatasetInfo& info) {
 // or in another column: further away than all of training's numbers are from each other.
 class FarNumbers {
  public:
-  explicit FarNumbers(const TableSchema& schema) : schema_(schema) {
+  explicit FarNumbers(const TableSchema& schema) : schema_(&schema) {
     for (std::size_t i = 0; i < schema.columns.size(); ++i) {
       const TableColumn& column = schema.columns[i];
       if (!column.is_feature() || !column.is_number() || !(column.numbers.min < column.numbers.max)) continue;
@@ -110,11 +110,11 @@ class FarNumbers {
                                   ? fmt::format("{:.6g}", outside.min)
                                   : fmt::format("{:.6g} to {:.6g}", outside.min, outside.max);
     return fmt::format("{} has {} in {}, in training {:.6g} to {:.6g}",
-                       in_quotes(schema_.columns[bounds.cell].name), range, plural(outside.count, "record"),
+                       in_quotes(schema_->columns[bounds.cell].name), range, plural(outside.count, "record"),
                        bounds.min, bounds.max);
   }
 
-  const TableSchema& schema_;
+  const TableSchema* schema_;
   std::vector<Bounds> bounds_;
   Found found_;
 };
@@ -128,22 +128,20 @@ void TextSource::check_request(const TableRequest& request) {
                       request.name);
 }
 
-void TextSource::take_records(const RecordCounts& records, TextFiles& text, const std::string& name) {
+void TextSource::take_records(const RecordCounts& records, const TextFiles& text, const std::string& name) {
   records_ = records;
-  std::vector<TextChunk> kept;
   Index next = 0;
-  for (std::size_t i = 0; i < text.chunks.size(); ++i) {
-    const Index rows = records.chunk_rows[i];
+  for (Index i = 0; i < std::ssize(text.chunks); ++i) {
+    const Index rows = at(records.chunk_rows, i);
     if (rows == 0) continue;
-    const TextChunk& chunk = text.chunks[i];
-    const bool same_file = !kept.empty() && kept.back().file == chunk.file;
+    const std::size_t file = at(text.chunks, i).file;
+    const bool same_file = !chunks_.empty() && chunks_.back().file == static_cast<Index>(file);
     chunks_.push_back({.records = {next, next + rows},
-                       .follows_on = text.files[chunk.file].compressed && same_file,
-                       .file = static_cast<Index>(chunk.file)});
-    kept.push_back(chunk);
+                       .follows_on = text.files[file].compressed && same_file,
+                       .file = static_cast<Index>(file)});
+    text_chunks_.push_back(i);
     next += rows;
   }
-  text.chunks = std::move(kept);
   if (records.bad == 0) return;
   const Index all = records.good + records.bad;
   notes_.push_back(
@@ -178,7 +176,7 @@ class TableSource::Reader final : public ChunkReader {
 
   void read(Index number, std::span<std::byte> packed) override {
     const Range records = at(source_.chunks_, number).records;
-    const TextChunk& chunk = at(source_.table_.text.chunks, number);
+    const TextChunk& chunk = source_.chunk_of(source_.table_.text, number);
     std::byte* const end = packed.data() + records.size() * source_.encoder_->record_bytes();
     std::byte* next = packed.data();
     bool refused = false;
@@ -261,7 +259,7 @@ TableSource::TableSource(const TableRequest& request) : table_(open(request)) {
 }
 
 Scan TableSource::learn(const TableRequest& request) {
-  LearntSchema learnt = learn_schema(table_, request.options, request.held, request.peers);
+  LearntSchema learnt = learn_schema(table_, request.options, request.name, request.questions, request.peers);
   schema_ = std::move(learnt.schema);
   encoder_ = std::make_unique<Encoder>(schema_, request.labels);
   columns_ = match_columns(table_, schema_, request.labels);
@@ -283,6 +281,11 @@ Scan TableSource::check(const TableRequest& request) {
   for (const std::string& warning : table_.warnings) notes_.push_back({warning});
   if (const std::string positions = describe_positions(table_, schema_); !positions.empty())
     notes_.push_back({positions});
+  const TableQuestions* const questions = request.questions;
+  if (questions != nullptr && !questions->texts.empty()) {
+    const std::vector<TableColumn> none(table_.names.size(), {.kind = ColumnKind::kIgnored});
+    take_texts(table_, request.options, none, request.name, questions->texts, peers);
+  }
   FarNumbers far(schema_);
   std::vector<Index> unseen(schema_.columns.size());
   std::vector<std::byte> packed(static_cast<std::size_t>(encoder_->record_bytes()));
@@ -293,11 +296,25 @@ Scan TableSource::check(const TableRequest& request) {
                           .missing = schema_.missing_values,
                           .bad = {.action = options.on_bad_record, .most = options.max_bad_share},
                           .check =
-                              [&](std::span<const Cell> cells, std::size_t chunk) {
+                              [&](std::span<const Cell> cells, const TextChunk& chunk) {
                                 encoder_->pack(cells, packed.data(), unseen);
-                                far.add(cells, table_.text.chunks[chunk].file);
+                                far.add(cells, chunk.file);
+                              },
+                          .check_again =
+                              [&] {
+                                unseen.assign(unseen.size(), 0);
+                                far = FarNumbers(schema_);
                               }},
                          peers);
+  if (questions != nullptr) {
+    questions->texts.leave_out(scan.bad_positions);
+    if (questions->divide)
+      questions->divide({.name = request.name,
+                         .rows = scan.good,
+                         .options = options,
+                         .columns = schema_.columns,
+                         .texts = questions->texts});
+  }
   doubts_ = far.describe(table_.text, peers);
   const std::vector<Index> sums = sum_over_ranks(unseen, peers);
   for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -361,7 +378,7 @@ std::optional<TableRequest> table_request(const OpenRequest& request,
                       .options = data.table,
                       .schema = request.schema,
                       .labels = !request.input || request.labels,
-                      .held = request.held,
+                      .questions = request.questions,
                       .peers = request.peers};
 }
 

@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "data/table/schema/encoder.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/schema.h"
-#include "lockstep/data/validation_split.h"
 
 namespace lockstep {
 
@@ -24,7 +23,7 @@ struct TableRequest {
   const TableOptions& options;
   std::string schema;  ///< JSON to read by; "": it is learnt from this table
   bool labels = true;  ///< false: labels and weights are left out, and may be missing
-  HoldOut held = {};   ///< records that nothing is learnt from
+  const TableQuestions* questions = nullptr;
   PeerGroup& peers;
 };
 
@@ -42,9 +41,13 @@ class TextSource : public RecordSource {
  protected:
   /// Errors: DataError if the schema that other data needs is not there.
   static void check_request(const TableRequest& request);
-  /// The records that were found in the text become chunks. Chunks of the text without any, in the middle of
-  /// a long record or of bad ones, are taken out of it.
-  void take_records(const RecordCounts& records, TextFiles& text, const std::string& name);
+  /// The records that were found in the text become chunks. Those of the text without any, in the middle of a
+  /// long record or of bad ones, become none.
+  void take_records(const RecordCounts& records, const TextFiles& text, const std::string& name);
+  /// The chunk of the text that a chunk of records is in.
+  const TextChunk& chunk_of(const TextFiles& text, Index number) const {
+    return at(text.chunks, at(text_chunks_, number));
+  }
   /// The features and labels of a packed record.
   virtual void unpack_record(const std::byte* packed, Scalar* features, Scalar* labels) const = 0;
   /// The records of a chunk are not those that were counted.
@@ -52,13 +55,14 @@ class TextSource : public RecordSource {
 
   RecordCounts records_;
   std::vector<Chunk> chunks_;
+  std::vector<Index> text_chunks_;  // of each chunk its number among those of the text
   DatasetInfo info_;
   std::vector<Note> notes_;
 };
 
 class TableSource final : public TextSource {
  public:
-  /// *Collective.* Walks over all records once or, to learn a schema without declared kinds, twice.
+  /// *Collective.* Walks over all records once or, where something is to be found out before, twice.
   /// Errors, the same on all ranks: ConfigError, DataError.
   explicit TableSource(const TableRequest& request);
 
@@ -66,6 +70,7 @@ class TableSource final : public TextSource {
   std::string schema() const override { return to_json(schema_); }
   std::vector<std::string> doubts() const override { return doubts_; }
   std::vector<std::string> files() const override { return table_.text.paths(); }
+  const TableText* table() const override { return &table_; }
 
  private:
   class Reader;

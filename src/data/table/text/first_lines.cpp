@@ -118,14 +118,11 @@ std::vector<std::string> name_columns(const std::vector<std::string>& fields, bo
   return names;
 }
 
-FirstLines::FirstLines(const std::string& path, const TableOptions& options, bool may_be_empty)
-    : path_(path), options_(options) {
-  const TextFile file = look_at_text_file(
-      path,
-      {.dialect = {.quotes = options.quotes}, .encoding = options.encoding, .may_be_empty = may_be_empty});
-  text_ = first_text(file, options.skip_lines + 2, kMaxBytes);
-  lines_ = split_lines(text_);
-}
+FirstLines::FirstLines(const TextFile& file, const TableOptions& options)
+    : path_(file.path),
+      options_(options),
+      text_(first_text(file, options.skip_lines + 2, kMaxBytes)),
+      lines_(split_lines(text_)) {}
 
 // The first record behind so many lines, or as much of it as is at hand.
 std::string_view FirstLines::record(Index skipped) const {

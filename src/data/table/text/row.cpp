@@ -210,10 +210,14 @@ void RowParser::read_weight(Cell& cell, const RowColumn& column) {
 
 void RowParser::read_text(Cell& cell, const RowColumn& column) {
   cell.text = cursor_.take_text();
+  cell.unfolded = {};
   cell.is_number = false;
   cell.missing = is_missing(cell.text, column);
   if (cell.missing) return miss(cell, column, cell.text, "a label");
-  if (column.fold_case) cell.text = folded_.emplace_back(fold_case(cell.text));
+  if (column.fold_case) {
+    cell.unfolded = cell.text;
+    cell.text = folded_.emplace_back(fold_case(cell.text));
+  }
   if (column.reading != Reading::kEither || !read_value(cell.text, column, cell)) return;
   if (stands_for_missing(cell.number, column)) return miss(cell, column, cell.text, "a label");
   cell.is_number = true;

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
@@ -39,29 +40,58 @@ void look_at_end(TableText& table, std::string_view record) {
       table.text.files.front().path));
 }
 
-// Reads the first record, which all else follows from.
-void read_first(TableText& table, const TableOptions& options, bool may_be_empty) {
-  TextReader reader(table.text);
-  for (const TextChunk& chunk : table.text.chunks) {
-    const std::string_view text = reader.read(chunk);
-    RecordLines lines(text, table.text.dialect, reader.first_line());
-    std::string_view record;
-    if (!lines.next(record)) continue;
-    try {
-      const std::vector<std::string> fields = split_record(table.text.dialect, record);
-      table.header = is_header(options.header, fields);
-      table.names = name_columns(fields, table.header, table.warnings);
-      if (table.header) table.header_text = record;
-      const auto bad = std::ranges::find_if_not(table.names, is_text);
-      if (bad != table.names.end()) {
-        throw BadRecord{bad - table.names.begin(), in_quotes(*bad), kExpectedText};
-      }
-    } catch (const BadRecord& bad) {
-      throw DataError("{}, field {}: found {}, expected {}", location(table, chunk, lines.line()),
-                      bad.column + 1, bad.found, bad.expected);
+// The record of a file that begins at `from`, without its line end, and the position behind it; blank lines
+// are passed over. Nothing if there is none.
+std::optional<std::pair<std::string, Index>> read_record(TextWindow& window, Index from,
+                                                         const Dialect& rules) {
+  bool whole = false;
+  for (;;) {
+    const std::string_view text = window.text({from, window.range().end});
+    const auto end =
+        find_record_end(text, rules, false, whole || std::ssize(text) > TextWindow::kMaxRecordBytes);
+    if (text.empty() && whole) return std::nullopt;
+    if (!end) {
+      whole = !window.extend(TextWindow::kLookAhead);
+      continue;
     }
-    std::string_view second;
-    if (table.header && lines.next(second)) look_at_end(table, second);
+    RecordLines lines(text.substr(0, static_cast<std::size_t>(*end)), rules, 1);
+    std::string_view record;
+    if (lines.next(record)) return std::pair(std::string(record), from + *end);
+    from += *end;
+  }
+}
+
+// Takes the names from the first record, which all else follows from. Errors: DataError if they are none.
+void take_first(TableText& table, const TableOptions& options, const TextFile& file, Index line,
+                const std::string& record) {
+  try {
+    const std::vector<std::string> fields = split_record(table.text.dialect, record);
+    table.header = is_header(options.header, fields);
+    table.names = name_columns(fields, table.header, table.warnings);
+    if (table.header) table.header_text = record;
+    const auto bad = std::ranges::find_if_not(table.names, is_text);
+    if (bad != table.names.end()) throw BadRecord{bad - table.names.begin(), in_quotes(*bad), kExpectedText};
+  } catch (const BadRecord& bad) {
+    throw DataError("'{}', line {}, field {}: found {}, expected {}", file.path, with_commas(line),
+                    bad.column + 1, bad.found, bad.expected);
+  }
+}
+
+// Reads the first record of the table, and the one behind it.
+void read_first(TableText& table, const TableOptions& options, bool may_be_empty) {
+  for (const TextFile& file : table.text.files) {
+    if (file.file_bytes == 0) continue;
+    const auto held = file.window ? file.window : std::make_shared<TextWindow>(file);
+    TextWindow& window = *held;
+    window.hold({file.begin, file.begin + 1});
+    const auto record = read_record(window, file.begin, table.text.dialect);
+    if (!record) continue;
+    const std::string_view before = window.text({file.begin, record->second});
+    const Index lines = std::ranges::count(before, '\n') + (before.ends_with('\n') ? 0 : 1);
+    const Index own = std::ranges::count(record->first, '\n');
+    take_first(table, options, file, file.skipped_lines + lines - own, record->first);
+    const auto second = read_record(window, record->second, table.text.dialect);
+    if (table.header && second) look_at_end(table, second->first);
     return;
   }
   if (may_be_empty) return;
@@ -96,31 +126,49 @@ std::vector<std::string> distinct_names(std::span<const std::string> wanted) {
   return names;
 }
 
-TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
-                          const TableSchema* known) {
-  TableText table;
-  ChunkCut cut{.bytes = options.chunk_kib * 1024,
-               .dialect = {.quotes = options.quotes},
-               .encoding = options.encoding,
-               .skip_lines = options.skip_lines,
-               .may_be_empty = known != nullptr};
-  peers.agree([&] {
-    std::size_t filled = 0;  // the first file that is not empty, if there is one
-    while (cut.may_be_empty && filled + 1 < paths.size() &&
-           look_at_text_file(paths[filled], cut).file_bytes == 0)
-      ++filled;
-    const FirstLines first(paths[filled], options, cut.may_be_empty);
-    cut.skip_lines = lines_to_skip(first, paths[filled], options, known, table.warnings);
-    cut.dialect = first.dialect(cut.skip_lines, table.warnings);
-  });
-  table.text = index_text(paths, cut, peers);
+namespace {
+
+// All that one rank finds out by looking at the files.
+TableText look_at_table(std::span<const std::string> paths, const TableOptions& options,
+                        const TableSchema* known) {
+  TableText table{.text = {.dialect = {.quotes = options.quotes}}};
+  const bool may_be_empty = known != nullptr;
+  std::optional<Index> skipped;
+  for (const std::string& path : paths) {
+    TextFile& file = table.text.files.emplace_back(look_at_text_file(
+        path, {.quotes = options.quotes, .encoding = options.encoding, .may_be_empty = may_be_empty}));
+    if (!skipped && (file.file_bytes > 0 || table.text.files.size() == paths.size())) {
+      const FirstLines first(file, options);
+      skipped = lines_to_skip(first, path, options, known, table.warnings);
+      table.text.dialect = first.dialect(*skipped, table.warnings);
+    }
+    skip_lines(file, skipped.value_or(0));
+    if (table.text.files.size() > kOpenWindows) file.window.reset();
+  }
   const auto old = std::ranges::find_if(table.text.files, &TextFile::old_line_ends);
   if (old != table.text.files.end()) {
     table.warnings.push_back(fmt::format(
         "the lines of '{}' end with a carriage return alone, as old Macs wrote them: read like others",
         old->path));
   }
-  peers.agree([&] { read_first(table, options, cut.may_be_empty); });
+  read_first(table, options, may_be_empty);
+  return table;
+}
+
+}  // namespace
+
+TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
+                          const TableSchema* known) {
+  TableText table;
+  MessageWriter message;
+  peers.agree([&] {
+    if (peers.rank() > 0) return;
+    table = look_at_table(paths, options, known);
+    message(table);
+  });
+  const std::vector<Bytes> messages = peers.all_gather(message.bytes());
+  if (peers.rank() > 0) MessageReader{messages.front()}(table);
+  table.text.chunk_bytes = options.chunk_kib * 1024;
   return table;
 }
 

@@ -1,9 +1,9 @@
 // A table is read in chunks: ranges of bytes of one size, so that ranks can share the work without reading
-// the whole. Where the first record of a chunk begins depends on all quotes before it. So index_text() has
-// two steps. First each rank looks at the lines that begin in its share of the ranges, in units: a range of a
-// plain file, or the whole of a compressed one, which can only be read from its start. Then what all ranks
-// found (look_at_lines) is put together in order of the ranges, which gives each chunk its first line and
-// whether its first line begins inside quotes.
+// the whole. Where the first record of a chunk begins depends on all quotes before it. In the first pass each
+// rank looks at the lines that begin in its share of the ranges, in units: a range of a plain file, or the
+// whole of a compressed one, which can only be read from its start. What all ranks found (look_at_lines) is
+// put together in order of the ranges, which gives each chunk its first line and whether its first line
+// begins inside quotes.
 //
 // A chunk consists of the records that begin in its bytes. TextReader::read() therefore skips to the first
 // line, and if that is inside quotes to the end of its record, and reads on past the end of the chunk to the
@@ -11,11 +11,11 @@
 #include "lockstep/data/table/text/text_files.h"
 
 #include <algorithm>
-#include <array>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/format.h"
+#include "lockstep/data/inputs/foreign.h"
 #include "lockstep/data/table/values/message.h"
 
 namespace lockstep {
@@ -30,13 +30,6 @@ Index mark_bytes(const std::string& path, std::string_view start) {
   const std::string foreign = describe_foreign(path, start);
   if (!foreign.empty()) throw DataError("'{}' is no table of text but {}", path, foreign);
   return start.starts_with("\xef\xbb\xbf") ? 3 : 0;
-}
-
-// The encoding whose byte order mark comes next; "": none that has one.
-std::string read_mark(ByteStream& stream) {
-  std::array<char, 4> start{};
-  const Index bytes = stream.read(std::as_writable_bytes(std::span(start)));
-  return std::string(marked_encoding({start.data(), static_cast<std::size_t>(bytes)}));
 }
 
 // Whether the first line end outside of quotes is a carriage return alone; or one inside, if there is no
@@ -60,20 +53,6 @@ bool has_old_line_ends(TextWindow& window, bool quotes) {
   return found && only_old;
 }
 
-void skip_lines(TextFile& file, Index lines) {
-  TextWindow window(file);
-  for (; file.skipped_lines < lines; ++file.skipped_lines) {
-    window.hold({file.begin, file.begin + 1});
-    const auto end = window.find_line_end(file.begin);
-    if (!end) {
-      const Index all = file.skipped_lines + (window.range().size() > 0 ? 1 : 0);
-      throw DataError("'{}' has {} line{}, but data.skip_lines = {} leaves out more", file.path,
-                      with_commas(all), all == 1 ? "" : "s", with_commas(lines));
-    }
-    file.begin = *end;
-  }
-}
-
 // A unit of work of one rank: a range of a file, or the whole of a compressed one.
 struct Unit {
   std::size_t file = 0;
@@ -92,13 +71,6 @@ std::vector<Unit> units_of(const std::vector<TextFile>& files, Index chunk_bytes
   return units;
 }
 
-struct Part {
-  std::size_t file;
-  Range bytes;
-  Index line_ends;
-  LinePart lines;
-};
-
 // Contiguous runs whose shares of the weight differ little.
 template <class Weight>
 std::vector<Range> share_by_weight(Index count, Index ranks, const Weight& weight) {
@@ -116,51 +88,6 @@ std::vector<Range> share_by_weight(Index count, Index ranks, const Weight& weigh
   return shares;
 }
 
-class TextIndexer {
- public:
-  TextIndexer(const std::vector<TextFile>& files, const ChunkCut& cut) : files_(files), cut_(cut) {}
-
-  void look_at(const Unit& unit, MessageWriter& message) {
-    const TextFile& file = files_[unit.file];
-    if (open_ != unit.file) window_.emplace(file);
-    open_ = unit.file;
-    if (!file.compressed) {
-      if (look_at_part(unit.file, unit.bytes, message)) return;
-      throw DataError("'{}' became shorter while it was read: expected {} bytes, found {}", file.path,
-                      with_commas(file.file_bytes), with_commas(window_->range().end));
-    }
-    Index begin = file.begin - file.begin % cut_.bytes;
-    while (look_at_part(unit.file, {begin, begin + cut_.bytes}, message)) begin += cut_.bytes;
-    const std::string note = window_->cut_off();
-    if (!note.empty()) {
-      throw DataError("'{}' is truncated{}; fetch or make the file again", file.path, note);
-    }
-  }
-
- private:
-  // False if the file ends before the bytes do.
-  bool look_at_part(std::size_t number, Range bytes, MessageWriter& message) {
-    const TextFile& file = files_[number];
-    const Index wanted_end = bytes.end;
-    bytes.begin = std::max(bytes.begin, file.begin);
-    if (bytes.begin >= bytes.end) return true;
-    const Range lines = window_->lines_of(bytes);
-    bytes.end = std::min(bytes.end, window_->range().end);
-    if (bytes.size() > 0) {
-      message.put(Part{.file = number,
-                       .bytes = bytes,
-                       .line_ends = std::ranges::count(window_->text(bytes), '\n'),
-                       .lines = look_at_lines(window_->text(lines), cut_.dialect)});
-    }
-    return bytes.end == wanted_end;
-  }
-
-  const std::vector<TextFile>& files_;
-  ChunkCut cut_;
-  std::optional<std::size_t> open_;
-  std::optional<TextWindow> window_;
-};
-
 // Chunks that begin inside quotes, if the field that is open there is closed in a later one. `open`: the
 // chunk in which it was opened.
 void begin_outside(std::vector<TextChunk>& chunks, std::size_t open) {
@@ -174,7 +101,7 @@ std::vector<TextChunk> put_together(const std::vector<Bytes>& messages) {
   std::size_t open = 0;
   for (const Bytes& message : messages) {
     for (MessageReader reader(message); !reader.done();) {
-      const auto part = reader.take<Part>();
+      const auto part = reader.take<TextPart>();
       const bool first = chunks.empty() || chunks.back().file != part.file;
       if (first) {
         if (inside) begin_outside(chunks, open);
@@ -198,7 +125,118 @@ std::vector<TextChunk> put_together(const std::vector<Bytes>& messages) {
   return chunks;
 }
 
+// The first pass of one rank.
+class FirstPass {
+ public:
+  FirstPass(TextFiles& text, PeerGroup& peers, TextPass& pass) : text_(text), peers_(peers), pass_(pass) {}
+
+  void run() {
+    MessageWriter mine;
+    peers_.agree([&] {
+      const std::vector<Unit> units = units_of(text_.files, text_.chunk_bytes);
+      const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
+      const Range share = at(share_by_weight(std::ssize(units), peers_.size(), weight), peers_.rank());
+      for (Index unit = share.begin; unit < share.end; ++unit) look_at(at(units, unit), mine);
+    });
+    const std::vector<Bytes> messages = peers_.all_gather(mine.bytes());
+    Index before = 0;
+    for (Index rank = 0; rank < peers_.rank(); ++rank)
+      before += std::ssize(at(messages, rank)) / Index{sizeof(TextPart)};
+    text_.chunks = put_together(messages);
+    for (TextChunk& chunk : text_.chunks) chunk.first_line += text_.files[chunk.file].skipped_lines;
+    for (TextFile& file : text_.files) file.window.reset();
+    text_.has_chunks = true;
+    peers_.agree([&] { compare({before, before + std::ssize(taken_)}); });
+  }
+
+ private:
+  void look_at(const Unit& unit, MessageWriter& message) {
+    const TextFile& file = text_.files[unit.file];
+    Range bytes = unit.bytes;
+    if (file.compressed) {
+      const Index begin = file.begin - file.begin % text_.chunk_bytes;
+      bytes = {begin, begin + text_.chunk_bytes};
+    }
+    for (;; bytes = {bytes.end, bytes.end + text_.chunk_bytes}) {
+      throw_if_stopped();
+      const Range wanted{std::max(bytes.begin, file.begin), bytes.end};
+      if (!wanted.empty()) {
+        const TextPart part = pass_.text().look(unit.file, wanted);
+        if (part.bytes.size() > 0) {
+          message.put(part);
+          take(part);
+        }
+        if (part.bytes.end < wanted.end) break;
+      }
+      if (!file.compressed) return;
+    }
+    if (file.compressed) return pass_.text().check_whole();
+    throw DataError("'{}' became shorter while it was read: expected {} bytes", file.path,
+                    with_commas(file.file_bytes));
+  }
+
+  void take(const TextPart& part) {
+    const bool first = part.bytes.begin == text_.files[part.file].begin;
+    const TextChunk* const before = taken_.empty() || first ? nullptr : &taken_.back();
+    const bool inside =
+        before != nullptr && before->ends_inside && part.lines.closing != LinePart::Closing::kNever;
+    const bool goes_on = inside && part.lines.closing == LinePart::Closing::kNone;
+    const bool opens = inside ? part.lines.reopens : part.lines.opens;
+    taken_.push_back({.file = part.file,
+                      .bytes = part.bytes,
+                      .first_line = before == nullptr ? text_.files[part.file].skipped_lines + 1 : next_line_,
+                      .inside = inside,
+                      .ends_inside = goes_on || (opens && pass_.text().closes_behind(part)),
+                      .first_of_file = first});
+    next_line_ = taken_.back().first_line + part.line_ends;
+    if (failed_) return;
+    try {
+      pass_.take(taken_.back(), taken_.size() - 1);
+    } catch (const Error&) {
+      // It may be the end of a file that is cut off, or the share begins otherwise, or in another line.
+      if (taken_.front().first_of_file && !text_.files[part.file].compressed) throw;
+      failed_ = true;
+    }
+  }
+
+  // Takes the share once more if its chunks are not those that were taken.
+  void compare(Range mine) {
+    const auto same = [](const TextChunk& a, const TextChunk& b) {
+      return a.inside == b.inside && a.ends_inside == b.ends_inside;
+    };
+    const auto found =
+        std::span<const TextChunk>(text_.chunks)
+            .subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size()));
+    const bool lines =
+        mine.empty() || found.front().first_line == taken_.front().first_line || !pass_.names_lines();
+    if (!failed_ && lines && std::ranges::equal(found, taken_, same)) return;
+    pass_.start_again();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      throw_if_stopped();
+      pass_.take(found[i], i);
+    }
+  }
+
+  TextFiles& text_;
+  PeerGroup& peers_;
+  TextPass& pass_;
+  std::vector<TextChunk> taken_;  // as this rank takes them to be
+  Index next_line_ = 1;
+  bool failed_ = false;
+};
+
 }  // namespace
+
+void read_text(TextFiles& text, PeerGroup& peers, TextPass& pass) {
+  if (!text.has_chunks) return FirstPass(text, peers, pass).run();
+  peers.agree([&] {
+    const Range mine = at(share_text_chunks(text, peers.size()), peers.rank());
+    for (Index i = mine.begin; i < mine.end; ++i) {
+      throw_if_stopped();
+      pass.take(at(text.chunks, i), static_cast<std::size_t>(i));
+    }
+  });
+}
 
 Index TextFiles::source_bytes() const {
   Index sum = 0;
@@ -212,53 +250,72 @@ std::vector<std::string> TextFiles::paths() const {
   return paths;
 }
 
-TextFile look_at_text_file(const std::string& path, const ChunkCut& cut) {
-  const bool detects = cut.encoding == "auto";
-  const bool plain = detects || cut.encoding == "utf-8";
-  ByteStream stream(path, Packing::kDetect, plain ? "" : cut.encoding);
-  if (stream.file_bytes() == 0) {
-    if (cut.may_be_empty) return {.path = path};
+TextFile look_at_text_file(const std::string& path, const LookOptions& options) {
+  const bool detects = options.encoding == "auto";
+  const bool plain = detects || options.encoding == "utf-8";
+  TextFile file{.path = path, .encoding = plain ? "" : options.encoding};
+  file.window = std::make_shared<TextWindow>(file);
+  file.file_bytes = file.window->file_bytes();
+  if (file.file_bytes == 0) {
+    if (options.may_be_empty) return {.path = path};
     throw DataError("'{}' is empty", path);
   }
-  const std::string wide = detects ? read_mark(stream) : "";
-  TextFile file{.path = path,
-                .file_bytes = stream.file_bytes(),
-                .compressed = !wide.empty() || stream.compressed(),
-                .encoding = plain ? wide : cut.encoding};
-  TextWindow window(file);
-  window.hold({0, TextWindow::kLookAhead});
-  file.begin = mark_bytes(path, window.text(window.range()));
-  window.hold({file.begin, file.begin});
-  const bool old = has_old_line_ends(window, cut.dialect.quotes);
-  file.old_line_ends = old;
-  skip_lines(file, cut.skip_lines);
+  constexpr Index kFirstLook = 4096;
+  file.window->hold({0, kFirstLook});
+  const auto start = [&file] { return file.window->text(file.window->range()); };
+  if (detects) file.encoding = marked_encoding(start());
+  if (detects && !file.encoding.empty()) {
+    file.window = std::make_shared<TextWindow>(file);
+    file.window->hold({0, kFirstLook});
+  }
+  file.compressed = file.window->compressed();
+  file.begin = mark_bytes(path, start());
+  file.window->hold({file.begin, file.begin});
+  file.old_line_ends = has_old_line_ends(*file.window, options.quotes);
+  file.window->know(file.begin, file.old_line_ends);
   return file;
 }
 
-std::string first_text(const TextFile& file, Index lines, Index max_bytes) {
-  TextWindow window(file);
-  window.hold({file.begin, file.begin + std::min(TextWindow::kLookAhead, max_bytes)});
-  while (window.range().size() < max_bytes && std::ranges::count(window.text(window.range()), '\n') < lines) {
-    if (!window.extend(window.range().size())) break;
+void skip_lines(TextFile& file, Index lines) {
+  if (file.file_bytes == 0) return;
+  for (; file.skipped_lines < lines; ++file.skipped_lines) {
+    const auto end = file.window->find_line_end(file.begin);
+    if (!end) {
+      const Index all = file.skipped_lines + (file.window->range().end > file.begin ? 1 : 0);
+      throw DataError("'{}' has {} line{}, but data.skip_lines = {} leaves out more", file.path,
+                      with_commas(all), all == 1 ? "" : "s", with_commas(lines));
+    }
+    file.begin = *end;
   }
-  return std::string(window.text(window.range()));
+  file.window->know(file.begin, file.old_line_ends);
 }
 
-TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers) {
-  TextFiles text;
-  text.dialect = cut.dialect;
-  MessageWriter mine;
+std::string first_text(const TextFile& file, Index lines, Index max_bytes) {
+  if (!file.window) return "";
+  TextWindow& window = *file.window;
+  window.hold({file.begin, file.begin + std::min(TextWindow::kLookAhead, max_bytes)});
+  const auto text = [&] { return window.text({file.begin, window.range().end}); };
+  while (std::ssize(text()) < max_bytes && std::ranges::count(text(), '\n') < lines) {
+    if (!window.extend(std::ssize(text()))) break;
+  }
+  return std::string(text());
+}
+
+std::vector<TextFile> look_at_text_files(std::span<const std::string> paths, const LookOptions& options,
+                                         PeerGroup& peers) {
+  std::vector<TextFile> files;
+  MessageWriter message;
   peers.agree([&] {
-    for (const std::string& path : paths) text.files.push_back(look_at_text_file(path, cut));
-    const std::vector<Unit> units = units_of(text.files, cut.bytes);
-    const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
-    const Range share = at(share_by_weight(std::ssize(units), peers.size(), weight), peers.rank());
-    TextIndexer indexer(text.files, cut);
-    for (Index unit = share.begin; unit < share.end; ++unit) indexer.look_at(at(units, unit), mine);
+    if (peers.rank() > 0) return;
+    for (const std::string& path : paths) {
+      files.push_back(look_at_text_file(path, options));
+      if (files.size() > kOpenWindows) files.back().window.reset();
+    }
+    message(files);
   });
-  text.chunks = put_together(peers.all_gather(mine.bytes()));
-  for (TextChunk& chunk : text.chunks) chunk.first_line += text.files[chunk.file].skipped_lines;
-  return text;
+  const std::vector<Bytes> messages = peers.all_gather(message.bytes());
+  if (peers.rank() > 0) MessageReader{messages.front()}(files);
+  return files;
 }
 
 std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
@@ -288,6 +345,12 @@ std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
   return shares;
 }
 
+void TextWindow::know(Index begin, bool old_line_ends) {
+  begin_ = begin;
+  if (old_line_ends && !old_line_ends_) std::ranges::replace(buffer_, '\r', '\n');
+  old_line_ends_ = old_line_ends;
+}
+
 void TextWindow::hold(Range bytes) {
   if (bytes.begin < held_.begin || bytes.begin > held_.end) {
     stream_.go_to(bytes.begin);
@@ -305,7 +368,7 @@ bool TextWindow::extend(Index bytes) {
   const Index found = stream_.read(std::as_writable_bytes(std::span(buffer_).subspan(before)));
   buffer_.resize(before + static_cast<std::size_t>(found));
   held_.end += found;
-  if (file_.old_line_ends) std::ranges::replace(std::span(buffer_).subspan(before), '\r', '\n');
+  if (old_line_ends_) std::ranges::replace(std::span(buffer_).subspan(before), '\r', '\n');
   return found > 0;
 }
 
@@ -324,7 +387,7 @@ std::optional<Index> TextWindow::find_line_end(Index from) {
 }
 
 Range TextWindow::lines_of(Range bytes) {
-  const bool first = bytes.begin == file_.begin;
+  const bool first = bytes.begin == begin_;
   const Range before{first ? bytes.begin : bytes.begin - 1, bytes.end};
   hold(before);
   bytes.end = std::min(bytes.end, held_.end);
@@ -351,13 +414,43 @@ void TextReader::fail_unending(const TextChunk& chunk) const {
       files_.files[chunk.file].path, with_commas(first_line_), human_bytes(TextWindow::kMaxRecordBytes));
 }
 
-// Opens the file of the chunk.
-void TextReader::open(const TextChunk& chunk) {
-  if (open_file_ == chunk.file) return;
-  const TextFile& file = files_.files[chunk.file];
-  window_.emplace(file);
+void TextReader::open(std::size_t number) {
+  if (open_file_ == number) return;
+  const TextFile& file = files_.files[number];
+  window_ = file.window ? file.window : std::make_shared<TextWindow>(file);
   if (window_->file_bytes() != file.file_bytes) fail_changed(file, window_->file_bytes());
-  open_file_ = chunk.file;
+  open_file_ = number;
+}
+
+TextPart TextReader::look(std::size_t file, Range bytes) {
+  open(file);
+  const Range lines = window_->lines_of(bytes);
+  bytes.end = std::max(bytes.begin, std::min(bytes.end, window_->range().end));
+  TextPart part{.file = file, .bytes = bytes, .line_ends = 0, .lines = {}};
+  if (bytes.empty()) return part;
+  part.line_ends = std::ranges::count(window_->text(bytes), '\n');
+  part.lines = look_at_lines(window_->text(lines), files_.dialect);
+  return part;
+}
+
+bool TextReader::closes_behind(const TextPart& part) {
+  Index begin = window_->lines_of(part.bytes).end;
+  const Index most = begin + TextWindow::kMaxRecordBytes;
+  while (begin < most) {
+    const Index end = window_->find_line_end(begin).value_or(window_->range().end);
+    if (end == begin) return false;
+    const LinePart line = look_at_lines(window_->text({begin, end}), files_.dialect);
+    if (line.closing != LinePart::Closing::kNone) return line.closing == LinePart::Closing::kClosed;
+    begin = end;
+  }
+  return false;
+}
+
+void TextReader::check_whole() const {
+  const std::string note = window_->cut_off();
+  if (!note.empty())
+    throw DataError("'{}' is truncated{}; fetch or make the file again", files_.files[*open_file_].path,
+                    note);
 }
 
 // The end of the record that is open at `from`, behind the lines of the chunk.
@@ -373,7 +466,7 @@ Index TextReader::find_end(const TextChunk& chunk, Index from) {
 }
 
 std::string_view TextReader::read(const TextChunk& chunk) {
-  open(chunk);
+  open(chunk.file);
   const TextFile& file = files_.files[chunk.file];
   const Range lines = window_->lines_of(chunk.bytes);
   if (window_->range().end < chunk.bytes.end) fail_changed(file, window_->range().end);

@@ -151,12 +151,6 @@ void Server::answer_askers() {
   }
 }
 
-// Several workers' step must be done; and in mode bounded the gradients that the first server promised to a
-// worker must have arrived here too.
-bool Server::answerable(const MessageHeader& pull) const {
-  return collects() ? pull.step <= version_ : pull.slowest <= admission_.slowest();
-}
-
 // The message is on its way out before the weights change again, so a worker gets the weights of one version.
 void Server::answer_pulls() {
   for (std::size_t worker = 0; worker < pulls_.size(); ++worker) {
@@ -274,14 +268,6 @@ void Server::drop_leftovers() {
   }
 }
 
-void Server::send_header(std::size_t server, const MessageHeader& header) {
-  send(kHeaders, service_.server_rank(server), bytes_of(header));
-}
-
-void Server::send(int channel, int rank, ConstBuffer buffer) {
-  transfer_.wait(*comm_.start_send(channel, rank, buffer), rank);
-}
-
 void Server::receive(int channel, std::size_t peer, Buffer buffer) {
   const int rank = requests_.rank(peer);
   transfer_.wait(*comm_.start_receive(channel, rank, buffer), rank);
@@ -369,14 +355,6 @@ Index AdmissionPolicy::go(std::size_t worker, Index steps_done) {
   last_step_[worker] = together() ? steps_done : granted_;
   ++granted_;
   return last_step_[worker];
-}
-
-Index AdmissionPolicy::slowest() const {
-  return options_.mode == ServerMode::kBounded ? *std::ranges::min_element(pushed_) : 0;
-}
-
-Index AdmissionPolicy::ahead(std::size_t worker) const {
-  return pushed_[worker] - *std::ranges::min_element(pushed_);
 }
 
 }  // namespace lockstep

@@ -2,7 +2,7 @@
 // it. The first server also gives workers permission to go on, and keeps the totals.
 #pragma once
 
-#include <functional>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -76,9 +76,11 @@ class AdmissionPolicy {
   void pushed(std::size_t worker) { ++pushed_[worker]; }
 
   /// Gradients that every worker has pushed, if the mode is bounded; else 0.
-  Index slowest() const;
+  Index slowest() const {
+    return options_.mode == ServerMode::kBounded ? *std::ranges::min_element(pushed_) : 0;
+  }
   /// Gradients that it has pushed more than the slowest worker.
-  Index ahead(std::size_t worker) const;
+  Index ahead(std::size_t worker) const { return pushed_[worker] - *std::ranges::min_element(pushed_); }
 
  private:
   // A step takes gradients of several workers, and a worker has one part in it.
@@ -111,7 +113,11 @@ class Server {
   bool first() const { return number_ == 0; }
   Range slice() const { return service_.slices[number_]; }
   bool collects() const { return collector_ != nullptr; }
-  bool answerable(const MessageHeader& pull) const;
+  // Several workers' step must be done; and in mode bounded the gradients that the first server promised to a
+  // worker must have arrived here too.
+  bool answerable(const MessageHeader& pull) const {
+    return collects() ? pull.step <= version_ : pull.slowest <= admission_.slowest();
+  }
 
   void handle(std::size_t peer);
   void answer_askers();
@@ -124,8 +130,12 @@ class Server {
   void add_to_step(std::size_t worker);
   void count(std::size_t worker);
   void drop_leftovers();
-  void send_header(std::size_t server, const MessageHeader& header);
-  void send(int channel, int rank, ConstBuffer buffer);
+  void send_header(std::size_t server, const MessageHeader& header) {
+    send(kHeaders, service_.server_rank(server), bytes_of(header));
+  }
+  void send(int channel, int rank, ConstBuffer buffer) {
+    transfer_.wait(*comm_.start_send(channel, rank, buffer), rank);
+  }
   void receive(int channel, std::size_t peer, Buffer buffer);
   void receive_gradient(std::size_t worker, std::span<Scalar> to);
   void take_time_of_link(Index bytes) const;

@@ -108,10 +108,6 @@ void WorkerClient::add_saved(SavedState& state) {
   }
 }
 
-void WorkerClient::report_bad() {
-  send_header(0, {.kind = MessageKind::kBad});
-}
-
 void WorkerClient::send_done() {
   finish_push();
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
@@ -136,10 +132,6 @@ UpdateRules clipping_rules(const StrategyContext& context, bool on_server) {
 
 WorkerStats::WorkerStats(Index workers) : counts_(static_cast<std::size_t>(workers * kColumns)) {}
 
-void WorkerStats::count_computed(std::size_t worker) {
-  ++at(worker, kComputed);
-}
-
 void WorkerStats::count_step(std::size_t worker, Index samples) {
   ++at(worker, kSteps);
   at(worker, kSamples) += samples;
@@ -153,10 +145,6 @@ void WorkerStats::count_drop(std::size_t worker, Index samples) {
 void WorkerStats::count_staleness(std::size_t worker, Index staleness) {
   ++at(worker, kStaleness + std::min(staleness, kMaxStaleness));
   at(worker, kStalenessSum) += staleness;
-}
-
-void WorkerStats::count_ahead(std::size_t worker, Index ahead) {
-  at(worker, kAhead) = std::max(at(worker, kAhead), ahead);
 }
 
 std::vector<WorkerRecord> WorkerStats::gather(Communicator& comm) const {

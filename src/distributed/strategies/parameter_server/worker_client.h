@@ -1,9 +1,9 @@
 // A worker's side: permission to go on, weights, gradients.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
@@ -46,7 +46,7 @@ class WorkerClient {
   void finish_push();
   void add_saved(SavedState& state);
   /// Instead of a push: the gradient is not finite.
-  void report_bad();
+  void report_bad() { send_header(0, {.kind = MessageKind::kBad}); }
   void send_done();
 
  private:
@@ -75,11 +75,13 @@ class WorkerStats {
  public:
   explicit WorkerStats(Index workers);
 
-  void count_computed(std::size_t worker);
+  void count_computed(std::size_t worker) { ++at(worker, kComputed); }
   void count_step(std::size_t worker, Index samples);
   void count_drop(std::size_t worker, Index samples);
   void count_staleness(std::size_t worker, Index staleness);
-  void count_ahead(std::size_t worker, Index ahead);
+  void count_ahead(std::size_t worker, Index ahead) {
+    at(worker, kAhead) = std::max(at(worker, kAhead), ahead);
+  }
 
   /// *Collective.* The counts of all ranks together.
   std::vector<WorkerRecord> gather(Communicator& comm) const;

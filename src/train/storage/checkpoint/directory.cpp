@@ -145,11 +145,8 @@ bool is_own(const CheckpointDirectory& checkpoints, const RunDirectory& run) {
 
 std::optional<Index> step_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
-  Index step = 0;
-  const char* const end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
-  if (error != std::errc() || stop != end || step < 0) return std::nullopt;
-  return step;
+  const std::optional<Index> step = number_in<Index>(name.substr(kPrefix.size()));
+  return step && *step >= 0 ? step : std::nullopt;
 }
 
 std::filesystem::path CheckpointDirectory::finished(Index step) const {

@@ -192,9 +192,7 @@ CheckpointHeader parse_progress_header(const Json& json) {
 template <class Work>
 auto parse(const std::string& text, const std::string& name, const Work& work) {
   try {
-    return work(parse_json<Json>(text));
-  } catch (const Json::exception& error) {
-    throw DataError("'{}' is damaged: {}", name, error.what());
+    return read_json<Json>(text, work);
   } catch (const DataError& error) {
     throw DataError("'{}' is damaged: {}", name, error.what());
   }

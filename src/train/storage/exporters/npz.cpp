@@ -3,7 +3,6 @@
 
 #include <array>
 #include <deque>
-#include <memory>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"

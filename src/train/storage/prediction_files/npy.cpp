@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 #include "lockstep/base/output_file.h"

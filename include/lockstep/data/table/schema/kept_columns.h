@@ -29,10 +29,9 @@ class TextColumns {
 
 class KeptColumns final : public TextColumns {
  public:
-  /// `paths`: the files of the table. `known`: the schema that their records are read by, or null. Errors:
-  /// ConfigError naming --keep for a column that it does not have; DataError.
-  KeptColumns(std::span<const std::string> paths, const TableOptions& options, std::vector<std::string> names,
-              const TableSchema* known = nullptr);
+  /// `table`: whose records have been counted; must outlive it. Errors: ConfigError naming --keep for a
+  /// column that it does not have.
+  KeptColumns(const TableText& table, std::vector<std::string> names);
   KeptColumns(const KeptColumns&) = delete;
   KeptColumns& operator=(const KeptColumns&) = delete;
 
@@ -45,7 +44,7 @@ class KeptColumns final : public TextColumns {
   void read_chunk();
 
   std::vector<std::string> names_;
-  TableText table_;
+  const TableText& table_;
   std::vector<RowColumn> columns_;
   std::optional<TableReader> reader_;
   std::size_t chunk_ = 0;           // that is read next

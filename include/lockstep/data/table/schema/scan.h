@@ -62,6 +62,7 @@ struct BadRecords {
 /// The records that a pass goes over, counted.
 struct RecordCounts {
   std::vector<Index> chunk_rows;  ///< good records of each chunk
+  std::vector<Index> chunk_bad;   ///< bad ones
   Index good = 0;
   Index bad = 0;
   std::vector<Index> bad_positions;  ///< their numbers among all records, from 0 on
@@ -78,28 +79,28 @@ struct RecordCounts {
 
   template <class Message>
   void pass(Message& message) {
-    message(chunk_rows, good, bad, bad_positions, rejects);
+    message(chunk_rows, chunk_bad, good, bad, bad_positions, rejects);
   }
 };
 
-/// Goes over the chunks of this rank, in order.
-void for_each_own_chunk(const TextFiles& text, PeerGroup& peers,
-                        const std::function<void(std::size_t)>& read);
-
 struct ScanRequest {
-  const TableText& table;
+  TableText& table;                         ///< its chunks are found by the first scan
   const std::vector<RowColumn>& columns;    ///< columns of the file
   const std::vector<ColumnWants>& wants;    ///< statistics that are wanted of each cell
   const std::vector<std::string>& missing;  ///< texts that stand for a missing value
   BadRecords bad = {};
   /// Called with the cells of each record of a chunk on the rank that reads it; BadRecord makes it a bad one.
-  std::function<void(std::span<const Cell>, std::size_t chunk)> check = {};
+  std::function<void(std::span<const Cell>, const TextChunk& chunk)> check = {};
+  std::function<void()> check_again = {};  ///< called where all that `check` saw comes once more
+  std::vector<Index> texts = {};  ///< cells whose texts, as the file has them, are kept of all records
   /// Whether a good record, number `position` of those of the chunk, counts in the summaries; empty: all do.
   std::function<bool(std::size_t chunk, Index position)> counts = {};
 };
 
 struct Scan : RecordCounts {
   std::vector<ColumnSummary> columns;
+  /// For each of ScanRequest::texts the text of each record; "" of a bad one.
+  std::vector<std::vector<std::string>> texts;
 };
 
 /// *Collective.* Errors, the same on all ranks: DataError for what makes it impossible to go on; for the
@@ -109,9 +110,11 @@ Scan scan_table(const ScanRequest& request, PeerGroup& peers);
 // The kinds of the columns of a table, guessed from all their values.
 
 /// *Collective.* Looks at the columns of unknown kind (`columns`: one for each column of the table), or at
-/// all of them. Bad records are left out and counted. Errors as of scan_table.
-Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,
-                     const std::vector<std::string>& missing, PeerGroup& peers);
+/// all of them. Bad records are left out and counted. `texts`: the columns whose texts are kept. Errors as of
+/// scan_table.
+Scan look_at_columns(TableText& table, const std::vector<TableColumn>& columns, bool all,
+                     const std::vector<std::string>& missing, PeerGroup& peers,
+                     const std::vector<Index>& texts = {});
 
 /// The guess how a column is best used.
 struct ColumnGuess {
@@ -144,8 +147,8 @@ struct Remarks {
   std::vector<std::string> doubts;  ///< values that may be misread
 };
 
-/// *Collective.* Gives each column of unknown kind the one that is guessed. Errors as of scan_table.
-Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
-                    const std::vector<std::string>& missing, PeerGroup& peers);
+/// Gives each column of unknown kind the one that is guessed from what look_at_columns() found. Errors:
+/// DataError if all records are bad.
+Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns, const Scan& scan);
 
 }  // namespace lockstep

@@ -57,7 +57,7 @@ struct TargetLabel {
 /// windows each position of the horizon is one: "sold+1", "sold+2", label after label.
 std::vector<TargetLabel> target_labels(const TableSchema& schema);
 
-/// Those of opened data.
+/// The labels of opened data.
 std::vector<TargetLabel> target_labels(const RecordSource& source);
 
 /// Reads them from a saved schema; none from "". Errors: DataError.

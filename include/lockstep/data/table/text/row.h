@@ -98,9 +98,13 @@ enum class Reading {
 struct Cell {
   bool missing = false;
   bool is_number = false;
-  bool short_year = false;     ///< the number is of a date whose year has two digits
-  double number = 0;           ///< if is_number
-  std::string_view text = {};  ///< the text, if Reading is kText or kEither; valid until the next record
+  bool short_year = false;         ///< the number is of a date whose year has two digits
+  double number = 0;               ///< if is_number
+  std::string_view text = {};      ///< the text, if Reading is kText or kEither; valid until the next record
+  std::string_view unfolded = {};  ///< the text before it was folded; null: it was not
+
+  /// The text as the file has it.
+  std::string_view written() const { return unfolded.data() == nullptr ? text : unfolded; }
 };
 
 /// A column of a file.

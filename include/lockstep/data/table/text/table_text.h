@@ -20,14 +20,20 @@ struct TableText {
   std::string header_text = {};    ///< text of that record
   std::vector<std::string> names;  ///< names of the columns; the second "x" is called "x.2"
   std::vector<std::string> warnings;
+
+  template <class Message>
+  void pass(Message& message) {
+    message(text.files, text.dialect, header, header_text, names, warnings);
+  }
 };
 
 /// The names, where one that was there before gets a number: the second "x" is called "x.2".
 std::vector<std::string> distinct_names(std::span<const std::string> names);
 
-/// *Collective.* `known`: the schema that the table will be read by, whose columns show whether there are the
-/// lines above it that data.skip_lines leaves out; such a table may be empty, and has no names then. Errors,
-/// the same on all ranks: DataError if a file cannot be read or holds no records.
+/// *Collective.* Rank 0 reads the start of each file; the chunks of the text are found by the first pass over
+/// it. `known`: the schema that the table will be read by, whose columns show whether there are the lines
+/// above it that data.skip_lines leaves out; such a table may be empty, and has no names then. Errors, the
+/// same on all ranks: DataError if a file cannot be read or holds no records.
 TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
                           const TableSchema* known = nullptr);
 
@@ -37,6 +43,8 @@ class TableReader {
   /// References must outlive the reader. `columns`: one for each column of the file.
   TableReader(const TableText& table, const std::vector<RowColumn>& columns, Index cells,
               const std::vector<std::string>& missing);
+
+  TextReader& text() { return reader_; }
 
   /// Calls use(cells) for each record of the chunk, in order; where the record or its use is bad (BadRecord,
   /// whose column use() counts in cells), calls on_error(description) instead.
@@ -83,8 +91,8 @@ std::vector<std::string> name_columns(const std::vector<std::string>& fields, bo
 
 class FirstLines {
  public:
-  /// Reads the first lines of a file. data.skip_lines is not looked at. Errors: as of look_at_text_file.
-  FirstLines(const std::string& path, const TableOptions& options, bool may_be_empty = false);
+  /// Reads the first lines of a file that was looked at. data.skip_lines is not looked at.
+  FirstLines(const TextFile& file, const TableOptions& options);
 
   /// How the record behind so many lines is separated. A record in which the separator of the config does not
   /// occur, but another one does, is separated by that, with a warning: a model that learnt from one file can

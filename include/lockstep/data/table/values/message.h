@@ -32,6 +32,7 @@ class MessageWriter {
     put(text.size());
     append(text.data(), text.size());
   }
+  void put_bytes(const Bytes& bytes) { append(bytes.data(), bytes.size()); }
   const Bytes& bytes() const { return bytes_; }
 
  private:

@@ -206,7 +206,7 @@ double missing_number(const TableColumn& column);
 /// is a target, label after label.
 std::vector<LabelScale> label_scales(const TableSchema& schema);
 
-/// Those of opened data.
+/// The scales of opened data.
 std::vector<LabelScale> label_scales(const RecordSource& source);
 
 /// Reads them from a saved schema: none from "" and from that of another format. Errors: DataError.

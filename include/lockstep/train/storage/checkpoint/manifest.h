@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
-#include "lockstep/data/fingerprint.h"
+#include "lockstep/data/loading/fingerprint.h"
 #include "lockstep/distributed/saved_state.h"
 #include "lockstep/optim/schedule.h"
 

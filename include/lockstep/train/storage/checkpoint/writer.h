@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/timer.h"

@@ -224,7 +224,7 @@ std::string add_windows(OnnxGraph& graph, const TableSchema& schema) {
   std::map<std::string, std::string> features;  // by column
   for (const auto& [column, positions] : input_columns(schema)) {
     TableColumn one = *column;
-    one.name = graph.add("Reshape", {column->name, graph.add_list({-1, 1})});
+    one.name = graph.reshape(column->name, {-1, 1});
     std::vector<std::string> parts;
     if (one.is_number()) {
       if (one.bins == 0 || one.keeps_number) parts.push_back(add_numbers(graph, {&one}));
@@ -233,11 +233,9 @@ std::string add_windows(OnnxGraph& graph, const TableSchema& schema) {
       parts.push_back(add_other(graph, one, schema));
     }
     const Index width = column->label ? 1 : column->width();
-    const std::string cut =
-        graph.add("Reshape", {joined(graph, parts), graph.add_list({-1, positions, width})});
-    const std::string turned =
-        width == 1 ? cut : graph.add("Transpose", {cut}, {{"perm", std::vector<Index>{0, 2, 1}}});
-    features[column->name] = graph.add("Reshape", {turned, graph.add_list({-1, positions * width})});
+    const std::string cut = graph.reshape(joined(graph, parts), {-1, positions, width});
+    const std::string turned = width == 1 ? cut : graph.transpose(cut, {0, 2, 1});
+    features[column->name] = graph.reshape(turned, {-1, positions * width});
   }
   std::vector<std::string> in_order;
   for (const FeatureColumn& column : feature_columns_of(schema)) in_order.push_back(features.at(column.name));

@@ -126,7 +126,7 @@ Shape shape_of_outputs(const ModelToExport& exported) {
 std::string reshape_to_outputs(OnnxGraph& graph, const ModelToExport& exported, const std::string& values) {
   std::vector<Index> dims = shape_of_outputs(exported).dims;
   dims.insert(dims.begin(), -1);
-  return graph.add("Reshape", {values, graph.add_list(dims)});
+  return graph.reshape(values, dims);
 }
 
 // The words of the answer of a model of a table.
@@ -200,8 +200,7 @@ void add_values(OnnxGraph& graph, const ModelToExport& exported, const std::stri
   OnnxValue predictions{.name = kPredictions, .sample = shape_of_outputs(exported)};
   std::string values = outputs;
   if (levels > 1) {
-    const std::string sorted =
-        graph.add_sorted(graph.add("Reshape", {values, graph.add_list({-1, levels})}), levels);
+    const std::string sorted = graph.add_sorted(graph.reshape(values, {-1, levels}), levels);
     values = reshape_to_outputs(graph, exported, sorted);
   }
   if (has_scales(exported)) {
@@ -230,7 +229,7 @@ std::string add_class_by_threshold(OnnxGraph& graph, const ModelToExport& export
   }
   const std::string yes = graph.cast(graph.add("Sigmoid", {margin}), onnx::TensorProto::DOUBLE);
   const std::string reached = graph.add("GreaterOrEqual", {yes, graph.add_double(*exported.threshold)});
-  return graph.add("Reshape", {graph.cast(reached, onnx::TensorProto::INT64), graph.add_list({-1})});
+  return graph.reshape(graph.cast(reached, onnx::TensorProto::INT64), {-1});
 }
 
 // For each output whether it says yes, as the position of the name in the list of all: [N] for one output,
@@ -238,7 +237,7 @@ std::string add_class_by_threshold(OnnxGraph& graph, const ModelToExport& export
 std::string add_sides(OnnxGraph& graph, const std::string& outputs, Index count) {
   const std::string yes = graph.add("Greater", {outputs, graph.add_number(0)});
   const std::string sides = graph.cast(yes, onnx::TensorProto::INT64);
-  if (count == 1) return graph.add("Reshape", {sides, graph.add_list({-1})});
+  if (count == 1) return graph.reshape(sides, {-1});
   std::vector<Index> first;
   for (Index i = 0; i < count; ++i) first.push_back(2 * i);
   return graph.add("Add", {sides, graph.add_list(first)});

@@ -1,0 +1,51 @@
+// The records of a table in order of series and time, with what is between them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
+#include "lockstep/data/record_source.h"
+#include "lockstep/data/table/schema/column_texts.h"
+#include "lockstep/data/table/values/notation.h"
+
+namespace lockstep {
+
+/// From one time to the next.
+struct TimeStep {
+  double length = 0;        ///< days of dates, else numbers as they are; 0: there is no pair of times
+  Index months = 0;         ///< above 0: so many months of the calendar instead
+  bool month_ends = false;  ///< with months: each time is the last day of one
+};
+
+struct TimeAxis {
+  std::vector<std::vector<std::string>> series;  ///< of each the values of its columns, in order of the file
+  std::vector<Index> begins;                     ///< first position of each series, and the end of the last
+  std::vector<Index> records;                    ///< the record of each position
+  std::vector<double> times;                     ///< of each position
+  std::vector<bool> filled;                      ///< the position stands for a time that the series lacks
+  TimeStep step;
+  std::optional<DateForm> form = {};  ///< nothing: times are numbers
+  std::vector<Note> notes;            ///< on gaps and irregular steps
+
+  Index positions() const { return static_cast<Index>(records.size()); }
+  Index series_count() const { return static_cast<Index>(series.size()); }
+  /// The positions of a series.
+  Range positions_of(Index number) const { return {at(begins, number), at(begins, number + 1)}; }
+  /// The series of a position.
+  Index series_of(Index position) const;
+  /// Its values in quotes, "'north, 12'"; "" where the table is one series.
+  std::string series_name(Index number) const;
+  /// So many steps behind a time.
+  double after(double time, Index steps) const;
+  std::string text(double time) const;
+};
+
+/// *Collective.* From the texts of the columns of time and series. Errors: ConfigError if there are none
+/// such, or times are of two forms; DataError if two records of a series have one time.
+TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, const ColumnTexts& texts,
+                        PeerGroup& peers);
+
+}  // namespace lockstep
