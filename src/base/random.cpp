@@ -118,8 +118,10 @@ Index KeyedPermutation::operator()(Index i) const {
 }
 
 // All positions of a block take a round together, which compilers turn into vectors; those that are inside
-// leave after each pass through the network.
-void KeyedPermutation::apply(std::span<Index> positions) const {
+// leave after each pass through the network. The inverse is the same network with its halves exchanged and
+// its keys in turn from the last.
+template <bool kInverse>
+void KeyedPermutation::walk(std::span<Index> positions) const {
   constexpr std::size_t kBlock = 64;
   std::array<std::uint64_t, kBlock> left;
   std::array<std::uint64_t, kBlock> right;
@@ -128,13 +130,14 @@ void KeyedPermutation::apply(std::span<Index> positions) const {
     std::size_t count = std::min(positions.size(), kBlock);
     for (std::size_t i = 0; i < count; ++i) {
       const auto x = static_cast<std::uint64_t>(positions[i]);
-      left[i] = x >> half_bits_;
-      right[i] = x & half_mask_;
+      (kInverse ? right : left)[i] = x >> half_bits_;
+      (kInverse ? left : right)[i] = x & half_mask_;
       target[i] = &positions[i];
     }
     positions = positions.subspan(count);
     while (count > 0) {
-      for (const std::uint64_t key : round_keys_) {
+      for (int round = 0; round < kRounds; ++round) {
+        const std::uint64_t key = at(round_keys_, kInverse ? kRounds - 1 - round : round);
         for (std::size_t i = 0; i < count; ++i) {
           const std::uint64_t next = left[i] ^ (mix(right[i] ^ key) & half_mask_);
           left[i] = right[i];
@@ -143,7 +146,8 @@ void KeyedPermutation::apply(std::span<Index> positions) const {
       }
       std::size_t outside = 0;
       for (std::size_t i = 0; i < count; ++i) {
-        const auto x = static_cast<Index>(left[i] << half_bits_ | right[i]);
+        const std::uint64_t high = kInverse ? right[i] : left[i];
+        const auto x = static_cast<Index>(high << half_bits_ | (kInverse ? left[i] : right[i]));
         *target[i] = x;
         left[outside] = left[i];
         right[outside] = right[i];
@@ -155,20 +159,17 @@ void KeyedPermutation::apply(std::span<Index> positions) const {
   }
 }
 
+void KeyedPermutation::apply(std::span<Index> positions) const {
+  walk<false>(positions);
+}
+
+void KeyedPermutation::invert(std::span<Index> images) const {
+  walk<true>(images);
+}
+
 Index KeyedPermutation::inverse(Index image) const {
-  auto x = static_cast<std::uint64_t>(image);
-  do {
-    std::uint64_t left = x >> half_bits_;
-    std::uint64_t right = x & half_mask_;
-    for (int round = kRounds - 1; round >= 0; --round) {
-      const std::uint64_t key = at(round_keys_, round);
-      const std::uint64_t previous = right ^ (mix(left ^ key) & half_mask_);
-      right = left;
-      left = previous;
-    }
-    x = left << half_bits_ | right;
-  } while (x >= static_cast<std::uint64_t>(size_));
-  return static_cast<Index>(x);
+  invert({&image, 1});
+  return image;
 }
 
 void fill_bits(const StreamKey& key, std::span<std::uint32_t> bits) {

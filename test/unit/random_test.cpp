@@ -137,6 +137,8 @@ void expect_bijection(Index size, const StreamKey& key) {
     at(seen, image) = true;
     ASSERT_EQ(permutation.inverse(image), i) << "size " << size;
   }
+  permutation.invert(images);
+  EXPECT_TRUE(std::ranges::equal(images, std::views::iota(Index{0}, size))) << "size " << size;
 }
 
 TEST(KeyedPermutation, IsABijectionWithItsInverse) {

@@ -51,11 +51,11 @@ class RoundRobinSampler : public Sampler {
  protected:
   const SamplingOptions& options() const { return options_; }
   const RoundRobin& round_robin() const { return round_robin_; }
-
- private:
   bool every_replica_needs_all() const {
     return options_.mode == DataMode::kFull || options_.reshuffle != Reshuffle::kShard;
   }
+
+ private:
   // In shard mode, where the replicas keep their shards.
   virtual Index first_replica_of(Index record) const = 0;
 
@@ -162,6 +162,16 @@ class MemorySampler final : public RoundRobinSampler {
 
   Index first_replica_of(Index record) const override { return shards_.replica_of(record); }
 
+  void find_replicas(Index first, std::span<Range> replicas) const override {
+    if (every_replica_needs_all()) return RoundRobinSampler::find_replicas(first, replicas);
+    std::vector<Index> found(replicas.size());
+    std::iota(found.begin(), found.end(), first);
+    shards_.find_replicas(found);
+    std::ranges::transform(found, replicas.begin(), [](Index replica) {
+      return Range{replica, replica + 1};
+    });
+  }
+
   ShardMap shards_;
   mutable std::mutex mutex_;  // guards the runs
   mutable std::vector<std::shared_ptr<const Run>> runs_;
@@ -235,8 +245,15 @@ ShardMap::ShardMap(const SamplingOptions& options, Index epoch)
              {.seed = options.seed, .purpose = Purpose::kShard, .a = static_cast<std::uint64_t>(epoch)}) {}
 
 Index ShardMap::replica_of(Index record) const {
-  if (shard_order_ == ShardOrder::kContiguous) return part_of(order_.size(), replicas_, record);
-  return (shard_order_ == ShardOrder::kShuffled ? order_.inverse(record) : record) % replicas_;
+  find_replicas({&record, 1});
+  return record;
+}
+
+void ShardMap::find_replicas(std::span<Index> records) const {
+  if (shard_order_ == ShardOrder::kShuffled) order_.invert(records);
+  for (Index& record : records)
+    record = shard_order_ == ShardOrder::kContiguous ? part_of(order_.size(), replicas_, record)
+                                                     : record % replicas_;
 }
 
 Index ShardMap::size(Index replica) const {
@@ -260,8 +277,15 @@ RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index
     return std::ranges::upper_bound(hosted, replica, {}, &Range::begin) - hosted.begin() - 1;
   };
   return {.ranks =
-              [&sampler, host_of](Index record) {
-                const Range replicas = sampler.replicas_of(record);
+              [&sampler, host_of, block = std::vector<Range>(), first = Index{0},
+               rows = sampler.needed({0, sampler_replicas})](Index record) mutable {
+                constexpr Index kBlock = 256;  // records are asked for in turn
+                if (record < first || record >= first + std::ssize(block)) {
+                  first = record;
+                  block.resize(static_cast<std::size_t>(std::clamp<Index>(rows - first, 1, kBlock)));
+                  sampler.find_replicas(first, block);
+                }
+                const Range replicas = at(block, record - first);
                 return Range{host_of(replicas.begin), host_of(replicas.end - 1) + 1};
               },
           .count = count,

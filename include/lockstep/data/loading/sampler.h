@@ -95,6 +95,8 @@ class ShardMap {
   /// `epoch`: 0 unless the records are assigned anew in each.
   ShardMap(const SamplingOptions& options, Index epoch);
   Index replica_of(Index record) const;
+  /// Replaces each record by its replica.
+  void find_replicas(std::span<Index> records) const;
   /// Number of records of a replica; differs by at most one between replicas.
   Index size(Index replica) const;
   /// Replaces each k by record `k` of the replica's shard, 0 <= k < size(replica).
@@ -126,6 +128,10 @@ class Sampler {
   virtual Index walk(Index step, Index replica) const = 0;
   /// The replicas that will ever need this record.
   virtual Range replicas_of(Index record) const = 0;
+  /// replicas_of() those records that follow on from `first`; many at a time take less time each.
+  virtual void find_replicas(Index first, std::span<Range> replicas) const {
+    for (Range& each : replicas) each = replicas_of(first++);
+  }
   /// How many records a rank that hosts these replicas will ever need.
   virtual Index needed(Range replicas) const = 0;
 };
