@@ -200,7 +200,8 @@ TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
                 {"p.txt", ".csv or .jsonl or .npy"});
   const std::string pickle = experiment_.directory() / "p.pt";
   std::ofstream(pickle) << "weights";
-  expect_failed(run_trainer(2, predict_from(pickle, csv)), kExitConfig, {"--input names", "p.pt'", "a pickle"});
+  expect_failed(run_trainer(2, predict_from(pickle, csv)), kExitConfig,
+                {"--input names", "p.pt'", "a pickle"});
   // Where the end of a name tells nothing, the input is of the format that the run found.
   expect_failed(run_trainer(2, predict_from("p.zip", csv)), kExitData,
                 {"--input names 'p.zip'", "does not exist"});

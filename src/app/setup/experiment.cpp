@@ -186,7 +186,7 @@ void build_model(Experiment& experiment, const Shape& input, bool named) {
 }
 
 void open_evaluated(Experiment& experiment, const std::set<Split>& splits, const std::string& schema,
-               PeerGroup& peers) {
+                    PeerGroup& peers) {
   const Config& of_run = experiment.config;
   std::set<Split> wanted = splits;
   // A part that is held back comes out of the training data.

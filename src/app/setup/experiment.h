@@ -100,7 +100,7 @@ void build_model(Experiment& experiment, const Shape& input, bool named);
 /// schema (and the training data only where part of it is held back for one of them). Errors as those of
 /// make_experiment().
 void open_evaluated(Experiment& experiment, const std::set<Split>& splits, const std::string& schema,
-               PeerGroup& peers);
+                    PeerGroup& peers);
 
 /// The parts of the model by distribute.stages, cut and schedule (divide_model()). Errors: ConfigError.
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute);
