@@ -14,6 +14,7 @@
 #include "lockstep/data/options.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/train/options.h"
+#include "lockstep/nn/options.h"
 
 namespace lockstep {
 

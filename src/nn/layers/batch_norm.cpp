@@ -176,7 +176,6 @@ class BatchNorm final : public Layer, public BatchStatistics {
   double eps_;
   BatchNormMode mode_;
   Index channels_ = 0;
-  Index size_ = 0;
   Range gamma_;
   Range beta_;
   Range mean_;
