@@ -13,8 +13,8 @@
 #include "lockstep/comm/options.h"
 #include "lockstep/data/options.h"
 #include "lockstep/distributed/options.h"
-#include "lockstep/train/options.h"
 #include "lockstep/nn/options.h"
+#include "lockstep/train/options.h"
 
 namespace lockstep {
 
