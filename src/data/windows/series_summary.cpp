@@ -126,8 +126,7 @@ std::vector<Season> find_seasons(std::span<const std::vector<double>> series, st
   return found;
 }
 
-SeriesSummary summarise_series(const RecordSource& table, const WindowOptions& windows,
-                               const ColumnTexts& texts) {
+SeriesSummary summarise_series(const RecordSource& table, const WindowOptions& windows, ColumnTexts& texts) {
   const TimeAxis axis = read_time_axis(table, windows, texts, alone());
   std::vector<Index> lengths;
   for (Index i = 0; i < axis.series_count(); ++i) lengths.push_back(axis.positions_of(i).size());

@@ -175,7 +175,7 @@ std::string setting_of(const char* key, const std::string& column) {
 }
 
 // The number of the series of each of so many records, in the order in which they first come.
-std::vector<Index> number_series(std::size_t rows, const WindowOptions& windows, const ColumnTexts& texts,
+std::vector<Index> number_series(std::size_t rows, const WindowOptions& windows, ColumnTexts& texts,
                                  TimeAxis& axis) {
   std::vector<std::vector<std::string>> values(rows);
   for (const std::string& column : windows.series) {
@@ -235,7 +235,7 @@ std::string TimeAxis::text(double time) const {
               : fmt::format("{}", time);
 }
 
-TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, const ColumnTexts& texts,
+TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, ColumnTexts& texts,
                         PeerGroup& peers) {
   const std::string& column = windows.time;
   const std::string setting = setting_of("data.time", column);

@@ -45,7 +45,7 @@ struct TimeAxis {
 
 /// *Collective.* From the texts of the columns of time and series. Errors: ConfigError if there are none
 /// such, or times are of two forms; DataError if two records of a series have one time.
-TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, const ColumnTexts& texts,
+TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, ColumnTexts& texts,
                         PeerGroup& peers);
 
 }  // namespace lockstep

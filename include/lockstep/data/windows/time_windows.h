@@ -73,7 +73,6 @@ struct SeriesSummary {
 
 /// A summary of the series that data.time and data.series name, whose texts are given, and the labels, which
 /// are read. Errors: as read_time_axis.
-SeriesSummary summarise_series(const RecordSource& table, const WindowOptions& windows,
-                               const ColumnTexts& texts);
+SeriesSummary summarise_series(const RecordSource& table, const WindowOptions& windows, ColumnTexts& texts);
 
 }  // namespace lockstep

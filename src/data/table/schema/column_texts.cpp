@@ -1,6 +1,7 @@
 #include "lockstep/data/table/schema/column_texts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -20,21 +21,23 @@ void ColumnTexts::take(const TableText& table, const TableOptions& options, std:
   name_ = std::move(name);
   names_ = table.names;
   missing_ = options.missing_values;
+  skips_ = options.on_bad_record == OnBadRecord::kSkip;
   separator_ = table.text.dialect.separator;
   const std::vector<TableColumn> declared = declare_columns(options, table.names);
   for (const Index position : find(table)) found_.push_back(at(declared, position));
   texts_ = std::move(scan.texts);
 }
 
-ColumnValues ColumnTexts::values(const std::string& column, const std::string& setting) const {
+ColumnValues ColumnTexts::values(const std::string& column, const std::string& setting) {
   const auto found = std::ranges::find(found_, column, &TableColumn::name);
   if (found == found_.end()) {
     throw ConfigError("{}: there is no column {} in '{}'{}", setting, in_quotes(column), name_,
                       suggestion(column, names_));
   }
   ColumnValues values{.column = *found, .missing = missing_, .skipped = skipped_, .separator = separator_};
-  const std::vector<std::string>& all = at(texts_, found - found_.begin());
+  std::vector<std::string>& all = at(texts_, found - found_.begin());
   auto next = skipped_.begin();
+  if (!skips_ && std::ranges::count(wanted_, column) == 1) values.texts = std::exchange(all, {});
   for (Index position = 0; position < std::ssize(all); ++position) {
     if (next != skipped_.end() && *next == position) {
       ++next;

@@ -283,7 +283,7 @@ Scan TableSource::check(const TableRequest& request) {
     notes_.push_back({positions});
   const TableQuestions* const questions = request.questions;
   if (questions != nullptr && !questions->texts.empty()) {
-    const std::vector<TableColumn> none(table_.names.size(), {.kind = ColumnKind::kIgnored});
+    const std::vector<TableColumn> none(table_.names.size(), {.name = {}, .kind = ColumnKind::kIgnored});
     take_texts(table_, request.options, none, request.name, questions->texts, peers);
   }
   FarNumbers far(schema_);

@@ -43,12 +43,14 @@ class ColumnTexts {
   /// Nobody asks for a text any more.
   void forget() { texts_.clear(); }
 
-  /// The values of a column, none of which is empty. `setting`: who wants it, for messages. Errors:
-  /// ConfigError if there is no such column, or it has no value in some record.
-  ColumnValues values(const std::string& column, const std::string& setting) const;
+  /// The values of a column, none of which is empty. `setting`: who wants it, for messages; it asks once, but
+  /// again where records were left out since. Errors: ConfigError if there is no such column, or it has no
+  /// value in some record.
+  ColumnValues values(const std::string& column, const std::string& setting);
 
  private:
-  std::vector<std::string> wanted_;
+  std::vector<std::string> wanted_;  // each as often as it will be asked for
+  bool skips_ = false;               // bad records are left out, once they are known
   std::string name_;
   std::vector<std::string> names_;  // of all columns of the table
   std::vector<std::string> missing_;
@@ -64,7 +66,7 @@ struct TableRecords {
   Index rows = 0;
   const TableOptions& options;
   std::span<const TableColumn> columns;  ///< of known kinds
-  const ColumnTexts& texts;
+  ColumnTexts& texts;
 };
 
 /// *Collective.* Says which records nothing is learnt from. It may be called again, with fewer records.

@@ -16,10 +16,10 @@ namespace lockstep {
 
 struct TableText {
   TextFiles text;
-  bool header = false;             ///< the first record of each file names the columns
-  std::string header_text = {};    ///< text of that record
-  std::vector<std::string> names;  ///< names of the columns; the second "x" is called "x.2"
-  std::vector<std::string> warnings;
+  bool header = false;                  ///< the first record of each file names the columns
+  std::string header_text = {};         ///< text of that record
+  std::vector<std::string> names = {};  ///< names of the columns; the second "x" is called "x.2"
+  std::vector<std::string> warnings = {};
 
   template <class Message>
   void pass(Message& message) {

@@ -56,7 +56,7 @@ struct TextChunk {
 };
 
 struct TextFiles {
-  std::vector<TextFile> files;
+  std::vector<TextFile> files = {};
   Index chunk_bytes = Index{1} << 20;  ///< size of a chunk; at least that of a byte order mark
   Dialect dialect = {};
   bool has_chunks = false;  ///< the first pass has found them
