@@ -192,7 +192,7 @@ TEST_F(BadInput, ABadNumberThatAReplicaMeetsAloneLeavesAModelOfNumbers) {
       << result.errors;
   const Model model({.layers = layers}, {{12}});
   AlignedBuffer<Scalar> stored(model.stored_layout().size);
-  load_model(run + "/model.safetensors", {&model.stored_layout(), stored.span()});
+  ModelFile(run + "/model.safetensors").load(model.stored_layout(), {&model.stored_layout(), stored.span()});
   EXPECT_TRUE(all_finite(stored.span()));
 }
 

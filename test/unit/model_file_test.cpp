@@ -12,6 +12,10 @@
 
 namespace lockstep::test::model_file_test {
 
+void load_model(const std::filesystem::path& path, const ParamStore& store) {
+  ModelFile(path).load(*store.layout, store);
+}
+
 struct Stored {
   explicit Stored(const std::string& layers)
       : model({.layers = layers}, {{6}}), weights(model.layout().size) {

@@ -100,6 +100,14 @@ FoldTimes read_values(const ColumnValues& values, const std::string& setting) {
   return times;
 }
 
+void expect_one_label(Index labels, const ValidationPart& part) {
+  if (labels != 1) throw ConfigError("{} needs one label, found {}", part.setting, labels);
+}
+
+[[noreturn]] void refuse_missing_label(const ValidationPart& part) {
+  throw ConfigError(part.setting + " needs a label for each record, found none");
+}
+
 }  // namespace
 
 RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_t seed,
@@ -124,12 +132,10 @@ RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_
 FoldTargets read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers) {
   std::vector<Scalar> mine;
   peers.agree([&] {
-    const Index columns = whole.info().target_columns;
-    if (columns != 1) throw ConfigError("{} needs one label, found {}", part.setting, columns);
+    expect_one_label(whole.info().target_columns, part);
     for_each_record(whole, {}, peers, [&](std::span<const Scalar>, std::span<const Scalar> targets) {
       mine.push_back(targets.front());
-      if (std::isnan(mine.back()))
-        throw ConfigError(part.setting + " needs a label for each record, found none");
+      if (std::isnan(mine.back())) refuse_missing_label(part);
     });
   });
   FoldTargets all{.targets = {}, .class_names = whole.info().class_names};
@@ -142,20 +148,17 @@ FoldTargets read_targets(const RecordSource& whole, const ValidationPart& part, 
 
 FoldTargets targets_of(const TableRecords& table, const ValidationPart& part) {
   const std::vector<std::string>& labels = table.options.label;
-  if (labels.size() != 1) throw ConfigError("{} needs one label, found {}", part.setting, labels.size());
+  expect_one_label(std::ssize(labels), part);
   const auto label = std::ranges::find(table.columns, labels.front(), &TableColumn::name);
   const bool has_classes = label != table.columns.end() && label->kind == ColumnKind::kCategorical;
   ColumnValues values = table.texts.values(labels.front(), part.setting);
-  const auto refuse = [&part] {
-    throw ConfigError(part.setting + " needs a label for each record, found none");
-  };
   FoldTargets found;
   if (!has_classes) {
     const RowColumn row =
         row_column(label == table.columns.end() ? values.column : *label, Reading::kNumber, 0);
     for (const std::string& text : values.texts) {
       Cell cell;
-      if (!read_value(text, row, cell)) refuse();
+      if (!read_value(text, row, cell)) refuse_missing_label(part);
       found.targets.push_back(static_cast<Scalar>(cell.number));
     }
     return found;
@@ -163,7 +166,7 @@ FoldTargets targets_of(const TableRecords& table, const ValidationPart& part) {
   ValueCounts counts(std::numeric_limits<Index>::max());
   for (std::string& text : values.texts) {
     if (std::ranges::count(values.missing, text) + std::ranges::count(label->missing_values, text) > 0)
-      refuse();
+      refuse_missing_label(part);
     if (label->fold_case) text = fold_case(text);
     counts.add(text);
   }
@@ -177,7 +180,7 @@ FoldTargets targets_of(const TableRecords& table, const ValidationPart& part) {
     numbers.emplace(name, static_cast<Scalar>(numbers.size()));
   for (const std::string& text : values.texts) {
     const auto number = numbers.find(text);
-    if (number == numbers.end()) refuse();
+    if (number == numbers.end()) refuse_missing_label(part);
     found.targets.push_back(number->second);
   }
   return found;

@@ -406,8 +406,4 @@ void ModelFile::load(const Layout& whole, const ParamStore& store) const {
   fill(store);
 }
 
-void load_model(const std::filesystem::path& path, const ParamStore& store) {
-  ModelFile(path).load(*store.layout, store);
-}
-
 }  // namespace lockstep

@@ -60,7 +60,9 @@ inline Index bytes_of_part(RecordPart part, Index record_bytes, Index label_colu
 
 /// Which records each rank needs; the same on all ranks but for `count`.
 struct RecordNeeds {
-  std::function<Range(Index id)> ranks;  ///< the range of ranks that need a record; may be empty
+  /// The range of ranks that need a record; may be empty. One thread asks, fastest for one record after the
+  /// other.
+  std::function<Range(Index id)> ranks;
   /// Records that this rank needs. Stated, not found: a data set that is computed can have more ids than
   /// anyone wants to go through.
   Index count = 0;

@@ -120,7 +120,4 @@ class ModelFile {
   ModelFacts facts_;                             // all texts of its metadata
 };
 
-/// ModelFile::load() of a whole model. Errors: likewise.
-void load_model(const std::filesystem::path& path, const ParamStore& store);
-
 }  // namespace lockstep
