@@ -2,6 +2,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
 #include "support/random_data.h"
 
@@ -134,11 +135,11 @@ void RandomExperiment::draw_model(Dice& dice) {
   const bool meet = kind_ == Kind::kOrdered || kind_ == Kind::kNative;  // else replicas step alone
   const std::string layers = draw_layers(dice, data_, meet);
   set("model.layers", layers);
-  Index depth = 0;
-  for (const char c : layers) {
-    depth += (c == '(' ? 1 : 0) - (c == ')' ? 1 : 0);
-    spaces_between_layers_ += c == ' ' && depth == 0 ? 1 : 0;
-  }
+  Shape record = data_.features;
+  record.sequence = data_.sequence;
+  const Model model({.layers = layers}, record);
+  const auto has_weights = [](const ModelOp& op) { return !op.params.empty(); };
+  layers_with_weights_ = std::ranges::count_if(model.ops(), has_weights);
   const bool normalises = layers.find("batch_norm") != std::string::npos;
   if (normalises && (meet || dice.chance(0.1)))
     set("model.batch_norm", dice.one_of({"local", "averaged", "sync", "group(2)", "group(3)"}));
@@ -297,11 +298,9 @@ std::vector<Index> RandomExperiment::workers() const {
 
 RandomExperiment::Way RandomExperiment::draw_way(Dice& dice, Index workers) const {
   Way way{.workers = workers, .servers = 0, .flags = ""};
-  // Two ranks may have a half of the model each, if it has so many layers that it can be cut.
-  constexpr Index kEnough = 2;
+  // Two ranks may have a half of the model each, if it can be cut.
   const bool meet = kind_ == Kind::kOrdered || kind_ == Kind::kNative;
-  const bool stages =
-      meet && !lossy_ && workers == 2 && spaces_between_layers_ >= kEnough && dice.chance(0.4);
+  const bool stages = meet && !lossy_ && workers == 2 && layers_with_weights_ >= 2 && dice.chance(0.4);
   const Index max_threads = stages ? 1 : replicas_ / workers;
   bool one_node = false;
   way.flags =

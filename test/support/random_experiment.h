@@ -58,7 +58,7 @@ class RandomExperiment {
   bool evaluated_ = false;
   bool validated_ = false;  // has a validation set
   bool lossy_ = false;
-  Index spaces_between_layers_ = 0;
+  Index layers_with_weights_ = 0;
   bool in_steps_ = false;  // how long it is
   Index replicas_;
   std::vector<std::string> lines_;
