@@ -49,7 +49,7 @@ void check_chunks(const std::string& path, std::string_view text, Index bytes, c
 
 // `weighted`: the first column has the weights of the records.
 void check_table(const std::string& path, TableOptions options, bool weighted) {
-  const TableInspection inspection = inspect_table(path, options);
+  const TableInspection inspection = inspect_table({path, {path}}, options);
   require(!to_text(inspection).empty() && !to_json(inspection).empty());
   options.label = {inspection.table.names.back()};
   if (weighted) options.weight = inspection.table.names.front();

@@ -169,10 +169,11 @@ class Runner : public testing::Test {
   TableInspection& inspection() {
     if (!inspection_) {
       const DataOptions data = door().data;
-      std::vector<OtherSet> others;
+      std::vector<FileSet> others;
       if (!data.validation.empty()) others.push_back({"the validation set", {data.validation}});
       if (!data.test.empty()) others.push_back({"the test set", {data.test}});
-      inspection_ = inspect_table(data.train, data.table, others);
+      inspection_ = inspect_table(
+          {data.train, list_files(data.train, choose_format(data).extensions, "DATA")}, data.table, others);
       inspection_->series = summarise_series_of(*inspection_, data);
     }
     return *inspection_;

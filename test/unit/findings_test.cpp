@@ -27,7 +27,7 @@ TEST(Findings, AreNoLongerThanPeopleRead) {
     file << 0.5 + i << "\n";
   }
   file.close();
-  const TableInspection inspection = inspect_table(path, {.label = {"y"}});
+  const TableInspection inspection = inspect_table({path, {path}}, {.label = {"y"}});
   ASSERT_EQ(inspection.findings.size(), 70U) << "each column is nearly constant";
   EXPECT_EQ(inspection.findings[0].setting, "") << "a name that is too long to be read";
   const std::string text = to_text(inspection);

@@ -53,12 +53,12 @@ std::optional<std::string> exchanged_in_path(const std::string& path, const Exch
   return std::nullopt;
 }
 
-// Whether an array or file of that name is there ("data.h5:x": that the file has the array).
+// Whether an array, file or directory of that name is there ("data.h5:x": that the file has the array).
 bool data_exists(const std::string& path) {
   const ArrayPath parts = split_array_path(path);
   std::error_code ignored;
+  if (parts.array.empty()) return std::filesystem::exists(parts.file, ignored);
   if (!std::filesystem::is_regular_file(parts.file, ignored)) return false;
-  if (parts.array.empty()) return true;
   const std::vector<std::string> names = list_arrays(parts.file);
   const std::string name = parts.array.starts_with('/') ? parts.array.substr(1) : parts.array;
   return std::ranges::find(names, name) != names.end();

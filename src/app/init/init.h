@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/json.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/option.h"
 #include "lockstep/data/inspect/inspect.h"
@@ -79,8 +80,11 @@ struct InitData {
   Index label_count() const { return label.positions > 0 ? label.numbers.count : records; }
 };
 
-/// `options`: as given by flags; data.label also names the labels of arrays. Errors: ConfigError, DataError.
-InitData read_init_data(const std::string& path, const DataOptions& options);
+/// `options`: as given by flags; data.label also names the labels of arrays, which may be missing where they
+/// are not needed. Errors: ConfigError, DataError.
+InitData read_init_data(const std::string& path, const DataOptions& options, bool needs_labels = true);
+
+nlohmann::ordered_json to_json(const NumberStats& numbers);
 
 /// The data in which one of `words` stands where `path` has the word "train": "x_test.npy" for "x_train.npy".
 /// Nothing if there is none.
@@ -110,6 +114,7 @@ TextPlan plan_text(const DataOptions& options);
 void size_model(TextPlan& plan, const DataOptions& options, Index minutes);
 /// The contents of a text, and how well counts alone predict it, as lines.
 std::string describe_text(const std::string& path, const std::string& tokens, const TextSummary& summary);
+nlohmann::ordered_json to_json(const TextSummary& summary);
 
 /// The kind of thing to learn.
 enum class TaskKind { kClasses, kBinary, kNumbers };

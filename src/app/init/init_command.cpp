@@ -1,5 +1,4 @@
-// trainer init: a first config for a data file, and the commands to go on with. trainer inspect: what is in a
-// table, and the [data] section to train on it.
+// trainer init: a first config for data, and the commands to go on with.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +18,6 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
-#include "lockstep/data/formats/format.h"
 #include "lockstep/data/inputs/byte_stream.h"
 
 namespace lockstep {
@@ -29,7 +27,8 @@ namespace fs = std::filesystem;
 
 // "data/x_train.npy.gz" -> "x_train"; "data.h5:images" -> "data".
 std::string name_of(const std::string& path) {
-  std::string name = fs::path(split_array_path(path).file).filename().string();
+  const fs::path file = fs::absolute(split_array_path(path).file).lexically_normal();
+  std::string name = (file.has_filename() ? file : file.parent_path()).filename().string();
   const std::size_t end = name.find('.', 1);
   name = name.substr(0, end);
   for (char& c : name) {
@@ -93,13 +92,6 @@ std::string describe_sets(const InitData& data, const Experiment& experiment) {
                      config.data.test.empty() ? "no test set" : "test " + config.data.test);
 }
 
-nlohmann::ordered_json to_json(const TextSummary& summary) {
-  return {{"tokens", summary.tokens},          {"characters", summary.characters},
-          {"vocabulary", summary.vocabulary},  {"unseen", summary.unseen},
-          {"counted", summary.counted},        {"measured", summary.measured},
-          {"bits_per_character", summary.bits}};
-}
-
 // The figures of report_of().
 nlohmann::ordered_json to_json(const InitData& data, const Task& task, const Experiment& experiment) {
   const auto rows = [](const auto& set) { return set ? set->info().rows : 0; };
@@ -116,11 +108,7 @@ nlohmann::ordered_json to_json(const InitData& data, const Task& task, const Exp
   const LabelFacts& label = data.label;
   json.update({{"records", data.records}, {"features", experiment.train->info().features.size()}});
   const bool of_numbers = task.kind == TaskKind::kNumbers;
-  if (of_numbers)
-    json["numbers"] = {{"min", label.numbers.min},
-                       {"max", label.numbers.max},
-                       {"mean", label.numbers.mean},
-                       {"deviation", label.numbers.deviation()}};
+  if (of_numbers) json["numbers"] = to_json(label.numbers);
   for (const ValueCounts::Entry& each : label.values)
     if (!of_numbers) json["classes"].push_back({{"value", each.text}, {"count", each.count}});
   if (!task.yes.empty()) json["positive"] = task.yes;
@@ -167,14 +155,6 @@ std::string line_of(const CommentedSetting& setting) {
   if (setting.comment.empty()) return line + "\n";
   const std::string beside = fmt::format("{:<{}}  # {}\n", line, kColumn - 2, setting.comment);
   return beside.size() <= kWidth + 1 ? beside : fmt::format("# {}\n{}\n", setting.comment, line);
-}
-
-std::vector<OtherSet> other_sets(const DataOptions& options) {
-  std::vector<OtherSet> sets;
-  if (!options.validation.empty())
-    sets.push_back({"the validation set", list_files(options.validation, {}, "data.validation")});
-  if (!options.test.empty()) sets.push_back({"the test set", list_files(options.test, {}, "data.test")});
-  return sets;
 }
 
 }  // namespace
@@ -248,36 +228,6 @@ int init_command(const CommandLine& line) {
   if (line.has("json")) write_output(line.text("json"), indented(to_json(data, task, experiment)));
   print_report(named, fmt::format("{}\nwritten: {}\n\nNext:\n  {}\n  {}\n", report_of(data, task, experiment),
                                   describe_output(output), train, predict));
-  return 0;
-}
-
-int inspect_command(const CommandLine& line) {
-  const std::string& path = line.operands.front();
-  DataOptions options = options_of_series(load_config(line, {}, known_options()).data, line);
-  options.train = path;
-  if (!is_there(path)) list_files(path, {}, "DATA");  // whose errors say why not
-  const std::string& format = choose_format(options).name;
-  if (format == "text") {
-    check_outputs(line, files_read(line));
-    refuse_for_text(options);
-    const TextSummary summary = summarise_text(options, 0.1);
-    print_report(line, describe_text(path, options.text.tokens, summary));
-    if (line.has("json")) write_output(line.text("json"), indented(to_json(summary)));
-    return 0;
-  }
-  error_if(format != "csv",
-           "'{}' is of the format '{}': inspect looks at tables and texts; where this is one, give "
-           "--data.format csv",
-           path, format);
-  check_outputs(line, files_read(line));
-  TableInspection inspection = inspect_table(path, options.table, other_sets(options));
-  try {
-    inspection.series = summarise_series_of(inspection, options);
-  } catch (const DataError& error) {  // such as two records of one time
-    inspection.table.warnings.push_back(error.what());
-  }
-  print_report(line, to_text(inspection));
-  if (line.has("json")) write_output(line.text("json"), to_json(inspection));
   return 0;
 }
 

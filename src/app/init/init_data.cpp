@@ -18,6 +18,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/formats/format.h"
 #include "lockstep/data/inputs/byte_stream.h"
+#include "lockstep/data/kinds/kind.h"
 #include "lockstep/data/loading/load_records.h"
 #include "lockstep/math/shape.h"
 
@@ -28,15 +29,10 @@ namespace fs = std::filesystem;
 
 constexpr Index kMaxValues = 100'000;
 
-// A pattern or a list is checked where it is read.
+// A directory, a pattern or a list is checked where it is read.
 void check_path(const std::string& path) {
   const fs::path file = split_array_path(path).file;
   std::error_code ignored;
-  if (fs::is_directory(file, ignored)) {
-    const std::vector<std::string> names = names_in(file, fs::file_type::regular);
-    throw DataError("'{}' is a directory: name one data file{}", path,
-                    names.empty() ? "; it has none" : fmt::format(" of it: {}", listed(names, 10)));
-  }
   if (fs::exists(file, ignored)) {
     if (fs::is_regular_file(file, ignored) && fs::file_size(file, ignored) == 0)
       throw DataError("'{}' is empty: expected the records to train on", path);
@@ -48,6 +44,14 @@ void check_path(const std::string& path) {
                   nearest.empty() ? fmt::format(" in '{}': correct the path, or fetch the data set",
                                                 fs::current_path().string())
                                   : fmt::format("; did you mean '{}'?", nearest));
+}
+
+// The labels of a directory of arrays would be those of which file?
+void refuse_directory(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return;
+  throw DataError("'{}' is a directory: name one data file of it: {}", path,
+                  listed(names_in(path, fs::file_type::regular), 10));
 }
 
 // Tables -----------------------------------------------------------------------------------------------
@@ -84,7 +88,7 @@ void refuse_missing_label(const InitData& data) {
 // A test set without the label, as contests hand out, is data to predict.
 void take_if_labelled(InitData& data, std::optional<std::string>& file) {
   if (!file) return;
-  const std::vector<std::string> paths{*file};
+  const std::vector<std::string> paths = list_files(*file, choose_format(data.options).extensions, "DATA");
   const TableSchema known{.missing_values = {}, .columns = data.table->columns};
   const std::vector<std::string> names = open_table_text(paths, data.table->options, alone(), &known).names;
   const auto has = [&names](const std::string& label) { return std::ranges::count(names, label) > 0; };
@@ -147,7 +151,9 @@ void read_series(InitData& data) {
 }
 
 void read_table(InitData& data) {
-  TableInspection& table = data.table.emplace(inspect_table(data.options.train, data.options.table));
+  TableInspection& table = data.table.emplace(inspect_table(
+      {data.options.train, list_files(data.options.train, choose_format(data.options).extensions, "DATA")},
+      data.options.table));
   refuse_missing_label(data);
   if (table.scan.good == 0)
     throw DataError("'{}' holds no records, only a header or bad ones", data.options.train);
@@ -197,8 +203,13 @@ void read_table(InitData& data) {
 // Arrays and sparse records ----------------------------------------------------------------------------
 
 void read_records(InitData& data) {
+  const FormatEntry& format = choose_format(data.options);
+  const bool unlabelled = format.reads("data.train_labels") && data.options.train_labels.empty();
   const std::unique_ptr<RecordSource> source =
-      choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
+      format.open({.options = data.options,
+                   .peers = alone(),
+                   .input = unlabelled ? std::optional(data.options.train) : std::nullopt,
+                   .lengths = unlabelled ? data.options.train_lengths : ""});
   data.records = source->info().rows;
   data.features = source->info().features;
   LabelFacts& label = data.label;
@@ -272,13 +283,13 @@ std::string labels_by_name(const std::string& path, const std::string& wanted,
                     in_quotes(wanted), suggestion(wanted, names), listed(names));
 }
 
-void name_labels(InitData& data) {
+// If they are not needed they may be missing.
+void name_labels(InitData& data, const FormatEntry& format, bool needed) {
   DataOptions& options = data.options;
   const std::string path = options.train;
   const std::string file = split_array_path(path).file;
-  const bool may_have_fields = data.format == "numpy" && !holds_arrays(file);
   const std::vector<std::string> fields =
-      may_have_fields ? list_number_fields(file) : std::vector<std::string>();
+      format.fields != nullptr ? format.fields(file) : std::vector<std::string>();
   if (!options.table.label.empty()) {
     const std::string label = fmt::format("{}", fmt::join(options.table.label, ","));
     options.table.label.clear();
@@ -289,6 +300,7 @@ void name_labels(InitData& data) {
     }
   } else if (options.train_labels.empty()) {
     const std::optional<std::string> found = find_labels(path);
+    if (!found && !needed) return;
     if (!found) {
       throw ConfigError("--label is missing: name {}",
                         !fields.empty() ? fmt::format("the field with the labels, one of {}", listed(fields))
@@ -361,9 +373,7 @@ void take_if_paired(const InitData& data, std::optional<std::string>& file,
 // Two dimensions may be pixels as well as positions.
 void doubt_shape(InitData& data) {
   const std::vector<Index>& dims = data.features.dims;
-  const bool may_be_either = data.format == "numpy" || data.format == "hdf5";
-  if (!may_be_either || data.options.record != RecordShape::kAuto || dims.size() != 2 || dims[0] == dims[1])
-    return;
+  if (data.options.record != RecordShape::kAuto || dims.size() != 2 || dims[0] == dims[1]) return;
   data.doubts.push_back(fmt::format(
       "records of {}: if they are sequences, {} positions of {} numbers, give --data.record sequence",
       to_string(data.features), dims[0], dims[1]));
@@ -371,51 +381,56 @@ void doubt_shape(InitData& data) {
 
 }  // namespace
 
-InitData read_init_data(const std::string& path, const DataOptions& options) {
+nlohmann::ordered_json to_json(const NumberStats& numbers) {
+  return {
+      {"min", numbers.min}, {"max", numbers.max}, {"mean", numbers.mean}, {"deviation", numbers.deviation()}};
+}
+
+InitData read_init_data(const std::string& path, const DataOptions& options, bool needs_labels) {
   check_path(path);
   InitData data{.options = options};
   data.options.train = path;
-  data.format = choose_format(data.options).name;
-  if (data.format == "synthetic")
-    throw ConfigError("init looks at a file, and data.format \"synthetic\" has none");
-  if (data.format != "csv" && !options.table.windows.time.empty())
-    throw ConfigError("--time names a column of a table, and '{}' has the format '{}'", path, data.format);
-  if (data.format == "text") {
+  const FormatEntry& format = choose_format(data.options);
+  data.format = format.name;
+  error_if(!format.has_files, "data.format \"{}\" has no file to look at", format.name);
+  error_if(!format.reads("data.time") && !options.table.windows.time.empty(),
+           "--time names a column of a table, and '{}' has the format '{}'", path, format.name);
+  if (kind_of(data.options).has_tokens) {
     refuse_for_text(options);
     data.text = plan_text(data.options);
     data.input = path;
     return data;
   }
-  const bool arrays = data.format == "idx" || data.format == "numpy" || data.format == "hdf5";
-  error_if(!arrays && !options.train_lengths.empty(), "--lengths: records of the format {} have none",
-           data.format);
-  if (arrays) {
+  const bool labels_beside = format.reads("data.train_labels");
+  error_if(!labels_beside && !options.train_lengths.empty(), "--lengths: records of the format {} have none",
+           format.name);
+  if (labels_beside) {
+    refuse_directory(path);
     take_for_sequences(data.options);
-    name_labels(data);
+    name_labels(data, format, needs_labels);
     name_features(data);
     name_lengths(data.options);
   }
   data.test = find_beside(data.options.train, kTestWords);
   data.validation = find_beside(data.options.train, kValidationWords);
   data.input = data.test.value_or(data.options.train);
-  if (data.format == "csv") {
+  if (format.reads("data.label")) {
     read_table(data);
     return data;
   }
-  if (arrays) {
+  if (labels_beside) {
     take_if_paired(data, data.test, kTestWords, data.options.test_labels, data.options.test_lengths);
     take_if_paired(data, data.validation, kValidationWords, data.options.validation_labels,
                    data.options.validation_lengths);
   } else {
-    if (!options.table.label.empty())
-      throw ConfigError("--label: in files of format '{}' the labels stand in the records: leave it out",
-                        data.format);
+    error_if(!options.table.label.empty(),
+             "--label: in files of format '{}' the labels stand in the records: leave it out", format.name);
     data.label.name = "the label";
     data.options.table.columns.clear();  // the labels are seen as they stand in the file
   }
-  data.label.can_be_named = data.format == "libsvm";
+  data.label.can_be_named = format.reads("data.columns");
   read_records(data);
-  doubt_shape(data);
+  if (format.reads("data.record")) doubt_shape(data);
   return data;
 }
 

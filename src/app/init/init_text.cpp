@@ -71,6 +71,13 @@ void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
   }
 }
 
+nlohmann::ordered_json to_json(const TextSummary& summary) {
+  return {{"tokens", summary.tokens},          {"characters", summary.characters},
+          {"vocabulary", summary.vocabulary},  {"unseen", summary.unseen},
+          {"counted", summary.counted},        {"measured", summary.measured},
+          {"bits_per_character", summary.bits}};
+}
+
 std::string describe_text(const std::string& path, const std::string& tokens, const TextSummary& summary) {
   std::string text =
       fmt::format("{}: {}, {}, a vocabulary of {} ({})\n", path, plural(summary.tokens, "token"),

@@ -331,18 +331,9 @@ ArrayFile open_numpy_file(const std::string& path, const std::string& key) {
   });
 }
 
-}  // namespace
-
-FormatEntry numpy_format() {
-  return array_format(
-      "numpy",
-      "arrays of numpy, one with features (bytes are scaled to 0..1), one with labels: .npy files, or "
-      "arrays of an .npz archive, named as in \"data.npz:x_train\"; of records with named fields, those that "
-      "\"people.npy:age+hours\" names, or all but the labels",
-      {".npy", ".npz", ".npy.gz"}, "array", open_numpy_file);
-}
-
+// None if the array holds plain numbers.
 std::vector<std::string> list_number_fields(const std::string& path) {
+  if (holds_arrays(path)) return {};
   ByteStream stream(path);
   Index offset = 0;
   const std::string header = read_numpy_header(stream, path, offset);
@@ -353,6 +344,19 @@ std::vector<std::string> list_number_fields(const std::string& path) {
   } catch (const DataError& error) {
     refuse_numpy_file(path, error.what());
   }
+}
+
+}  // namespace
+
+FormatEntry numpy_format() {
+  FormatEntry entry = array_format(
+      "numpy",
+      "arrays of numpy, one with features (bytes are scaled to 0..1), one with labels: .npy files, or "
+      "arrays of an .npz archive, named as in \"data.npz:x_train\"; of records with named fields, those that "
+      "\"people.npy:age+hours\" names, or all but the labels",
+      {".npy", ".npz", ".npy.gz"}, "array", open_numpy_file);
+  entry.fields = list_number_fields;
+  return entry;
 }
 
 }  // namespace lockstep

@@ -68,7 +68,7 @@ Distance compare_texts(const RecordSketch& first, const RecordSketch& second, st
 
 class Comparison {
  public:
-  Comparison(const TableInspection& inspection, const RecordSketch& sketch, const OtherSet& other)
+  Comparison(const TableInspection& inspection, const RecordSketch& sketch, const FileSet& other)
       : inspection_(inspection), sketch_(sketch), other_(other) {
     const TableSchema known{.missing_values = {}, .columns = inspection.columns};
     TableText table = open_table_text(other.paths, inspection.options, alone(), &known);
@@ -186,7 +186,7 @@ class Comparison {
 
   const TableInspection& inspection_;
   const RecordSketch& sketch_;
-  const OtherSet& other_;
+  const FileSet& other_;
   std::vector<Index> positions_;  // positions of the columns in the other set; -1: not there
   Scan scan_;                     // of the other set
   std::optional<RecordSketch> theirs_;
@@ -206,7 +206,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {
 }  // namespace
 
 std::vector<Finding> compare_with(const TableInspection& inspection, const RecordSketch& sketch,
-                                  const OtherSet& other) {
+                                  const FileSet& other) {
   return Comparison(inspection, sketch, other).take();
 }
 

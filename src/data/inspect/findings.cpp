@@ -424,13 +424,13 @@ std::string ignore_line(const std::string& column) {
   return column.size() > kMaxName ? "" : fmt::format("ignore = [{}]", toml_string(column));
 }
 
-std::vector<Finding> find_suspicious(TableInspection& inspection, const std::vector<OtherSet>& others) {
+std::vector<Finding> find_suspicious(TableInspection& inspection, const std::vector<FileSet>& others) {
   std::vector<Index> positions(inspection.columns.size());
   std::iota(positions.begin(), positions.end(), 0);
   const RecordSketch sketch =
       sketch_records(inspection.table, inspection.columns, positions, inspection.options.missing_values);
   std::vector<Finding> findings = FindingList(inspection, sketch).take();
-  for (const OtherSet& other : others) {
+  for (const FileSet& other : others) {
     const std::vector<Finding> more = compare_with(inspection, sketch, other);
     findings.insert(findings.end(), more.begin(), more.end());
   }

@@ -120,11 +120,11 @@ inline double percent(Index part, Index whole) {
 }
 
 /// Everything but the findings of the inspection is known. Errors: DataError if a file cannot be read.
-std::vector<Finding> find_suspicious(TableInspection& inspection, const std::vector<OtherSet>& others);
+std::vector<Finding> find_suspicious(TableInspection& inspection, const std::vector<FileSet>& others);
 
 /// Values that the training data does not have, columns that are distributed otherwise, and records that the
 /// training data has, too. `sketch`: of the training data. Errors: DataError if the set cannot be read.
 std::vector<Finding> compare_with(const TableInspection& inspection, const RecordSketch& sketch,
-                                  const OtherSet& other);
+                                  const FileSet& other);
 
 }  // namespace lockstep

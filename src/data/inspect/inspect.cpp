@@ -335,10 +335,9 @@ std::string series_text(const SeriesSummary& summary) {
 
 }  // namespace
 
-TableInspection inspect_table(const std::string& path, const TableOptions& given,
-                              const std::vector<OtherSet>& others) {
-  const std::vector<std::string> paths =
-      is_there(path) ? std::vector<std::string>{path} : list_files(path, {}, "DATA");
+TableInspection inspect_table(const FileSet& data, const TableOptions& given,
+                              const std::vector<FileSet>& others) {
+  const std::vector<std::string>& paths = data.paths;
   TableOptions options = given;
   const bool decodes = options.encoding == "auto" && !is_utf8(paths, options);
   if (decodes) options.encoding = kUsualEncoding;
@@ -347,7 +346,7 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   const FirstLines::Title title = FirstLines(first, options).title();
   if (options.skip_lines == 0) options.skip_lines = title.lines;
   TableInspection inspection{
-      .path = path, .table = open_table_text(paths, options, alone()), .options = options};
+      .path = data.name, .table = open_table_text(paths, options, alone()), .options = options};
   std::vector<std::string>& warnings = inspection.table.warnings;
   if (decodes) {
     warnings.push_back(fmt::format("the file is no UTF-8, and read as {}: do its names and texts look right?",

@@ -1,6 +1,7 @@
 // The catalog of data formats.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +39,10 @@ struct FormatEntry {
   std::vector<std::string> extensions;  ///< "-ubyte.gz": matched at the end of the file name
   std::vector<std::string> options;     ///< config keys that it reads
   bool has_files = true;                ///< there can be one to predict from
+  /// The names of the fields of a file's records that hold numbers; null: its formats have no such names.
+  /// Errors: DataError.
+  std::vector<std::string> (*fields)(const std::string& path) = nullptr;
+  bool reads(std::string_view key) const { return std::ranges::count(options, key) > 0; }
   /// *Collective.* Null if the options name no such split. Errors, the same on all ranks (see
   /// PeerGroup::agree): ConfigError if that is the training set; DataError if a file is missing or wrong.
   std::function<std::unique_ptr<RecordSource>(const OpenRequest&)> open;

@@ -29,9 +29,6 @@ ArrayPath split_array_path(const std::string& path);
 bool holds_arrays(const std::string& file);
 /// Names of the arrays of such a file. Errors: DataError; ConfigError if the build lacks the library for it.
 std::vector<std::string> list_arrays(const std::string& file);
-/// The fields that hold numbers; none if the array holds plain numbers. Errors: DataError if that is no array
-/// file of numpy.
-std::vector<std::string> list_number_fields(const std::string& path);
 
 /// Whether a file that starts as gzip files do is unpacked.
 enum class Packing { kDetect, kNone };

@@ -53,9 +53,9 @@ struct Finding {
   std::string text() const { return question.empty() ? fact : fact + ": " + question; }
 };
 
-/// Another data set than the training data.
-struct OtherSet {
-  std::string name;                ///< its name in messages
+/// The files of a data set.
+struct FileSet {
+  std::string name;                ///< its name in messages; of what is inspected the path
   std::vector<std::string> paths;  ///< paths of its files
 };
 
@@ -77,10 +77,10 @@ struct DataSetting {
   std::string value;
 };
 
-/// Reads all of a table: a file, or several as list_files has them; and the sets that are compared with it.
-/// Errors: ConfigError if the options do not fit its columns; DataError.
-TableInspection inspect_table(const std::string& path, const TableOptions& options,
-                              const std::vector<OtherSet>& others = {});
+/// Reads all of a table, and the sets that are compared with it. Errors: ConfigError if the options do not
+/// fit its columns; DataError.
+TableInspection inspect_table(const FileSet& data, const TableOptions& options,
+                              const std::vector<FileSet>& others = {});
 
 /// Reads it again, now that its columns have other missing values, and finds what it summarises anew.
 void summarise_again(TableInspection& inspection);
