@@ -59,7 +59,7 @@ def of_data():
         trainer inspect data/german.csv --label preis
         trainer inspect data/german.csv --label preis --data.skip_lines 2
         trainer inspect data/bare.tsv.gz --label c4
-        ! trainer inspect data/parts --label kind,visits
+        trainer inspect data/parts --label kind,visits
         trainer inspect data/people_windows.csv --label kind --data.encoding windows-1252
         trainer inspect data/parts/part-0.csv --label kind,visits
         ! trainer inspect data/people.csv --label none

@@ -45,6 +45,19 @@ TEST_F(Table, LongAndStrangeNamesOfColumnsAreCutAndEscaped) {
   EXPECT_EQ(inspected.output.find('\x1b'), std::string::npos) << inspected.output;
 }
 
+TEST_F(Table, RecordsOfOtherFormatsAreInspectedWithTheirLabels) {
+  const std::string sparse = write("s.libsvm", "1 1:2 3:5\n4 1:-4\n4 3:1\n1 1:8\n1 3:2\n");
+  const ProcessResult inspected = succeed(fmt::format("inspect {} --json {}", sparse, directory_ / "s.json"));
+  expect_parts(inspected.output,
+               {"s.libsvm: 5 records of 3, format libsvm", "0           -4   1.2    3.91918    8",
+                "the label: 2 different: '1' 60.0 %, '4' 40.0 %"});
+  const auto json = json_in("s.json");
+  EXPECT_EQ(json["records"], 5);
+  EXPECT_NEAR(json["numbers"][2]["mean"], 1.6, 1e-12);
+  EXPECT_EQ(json["numbers"][2]["max"], 5);
+  EXPECT_NEAR(json["label"]["mean"], 2.2, 1e-12);
+}
+
 TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
   const ProcessResult inspected =
       succeed(fmt::format("inspect {} --label income --json {}", train_, directory_ / "i.json"));

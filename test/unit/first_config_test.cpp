@@ -13,6 +13,7 @@ namespace lockstep::test::first_config_test {
 class FirstConfig : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(directory_ / name).parent_path());
     write_file_atomically(directory_ / name, text);
     return directory_ / name;
   }
@@ -185,10 +186,18 @@ TEST_F(FirstConfig, RefusesFilesThatHoldNoRecords) {
   const auto error = [&](const std::string& path) { return error_text<DataError>([&] { read(path); }); };
   table(9, third);
   expect_parts(error(directory_ / "tt.csv"), {"does not exist; did you mean '", "t.csv'?"});
-  expect_parts(error(directory_.path().string()), {"is a directory: name one data file", "t.csv"});
+  write("arrays/x.npy", "");
+  expect_parts(error(directory_ / "arrays"), {"is a directory: name one data file", "x.npy"});
   expect_parts(error(write("empty.csv", "")), {"empty.csv' is empty"});
   expect_parts(error(write("head.csv", "a,b,y\n")), {"holds no records"});
   EXPECT_EQ(read(directory_ / "t*.csv").records, 9) << "a pattern";
+  write("tables/train/one.csv", "a,y\n1,2\n3,4\n");
+  write("tables/train/two.csv", "a,y\n1,2\n");
+  write("tables/train/README", "of another project");
+  write("tables/test/one.csv", "a,y\n1,2\n");
+  const InitData directory = read(directory_ / "tables/train");
+  EXPECT_EQ(directory.records, 3) << "all tables of a directory, and nothing else";
+  EXPECT_EQ(directory.test, directory_ / "tables/test") << "the one beside it";
   expect_parts(error_text<DataError>([&] { settings_for(write("alone.csv", "y\n1\n0\n1\n0\n")); }),
                {"no column of '", "is left as a feature"});
 }

@@ -10,6 +10,7 @@
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/formats/format.h"
 
 namespace lockstep {
 namespace {
@@ -236,7 +237,8 @@ class Chooser {
         fmt::format("{} of {}", plural(data_.records, "record"), to_string(data_.features)));
     if (!options.train_labels.empty())
       add("data.train_labels", toml_string(options.train_labels), "to be learned: " + task_.text);
-    if (data_.features.sequence) add_block("sequences of an array");
+    if (data_.features.sequence && choose_format(options).reads("data.record"))
+      add_block("sequences of an array");
     if (!options.train_lengths.empty())
       add("data.train_lengths", toml_string(options.train_lengths), "what stands behind them is padding");
     if (!options.raw_layout.empty()) add("data.raw_layout", toml_string(options.raw_layout));
