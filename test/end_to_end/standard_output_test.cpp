@@ -1,5 +1,6 @@
 // Standard output that cannot be written to: a result that did not arrive is an error, and a training goes on
 // without whoever read its log.
+#include "support/file_faults.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::standard_output_test {
@@ -41,6 +42,25 @@ TEST(StandardOutput, AResultEndsQuietlyWithItsReader) {
   EXPECT_TRUE(result.output.ends_with(kEndedBySigpipe)) << result.output;
   EXPECT_EQ(count_of(result.output, "\n"), 3);
   expect_no_parts(result.errors, {"error"});
+}
+
+// Each of 70 reads takes 30 ms longer. Bash stands between, as a terminal has a shell.
+TEST(StandardOutput, ATerminalShowsWhatIsReadForMoreThanTwoSeconds) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "parts");
+  for (int part = 0; part < 30; ++part)
+    write_file_atomically(directory / fmt::format("parts/{:02}.csv", part), "x,y\n1,2\n3,4\n5,6\n");
+  for (const int slow : {70, 20}) {
+    const FileFaults faults({.in = directory / "parts", .effect = "wait", .calls = "read", .count = slow});
+    write_file_atomically(directory / "ask.sh",
+                          fmt::format("{} {} inspect {}/parts --label y\ntrue\n", faults.words(),
+                                      trainer_path(), directory.path().string()));
+    const ProcessResult shown =
+        run_command(fmt::format("TERM=xterm script -qec 'bash {}' /dev/null", directory / "ask.sh"));
+    EXPECT_EQ(faults.hits(), slow);
+    EXPECT_EQ(shown.output.find("\rreading ") != std::string::npos, slow == 70) << shown.output;
+    expect_parts(shown.output, {"90 records"});
+  }
 }
 
 TEST(StandardOutput, PathsAreShownAsText) {

@@ -2,6 +2,7 @@
 #include "lockstep/data/inputs/byte_stream.h"
 
 #include "lockstep/base/errors.h"
+#include "lockstep/data/inputs/reading_row.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/special_files.h"
@@ -24,6 +25,12 @@ std::string read(ByteStream& stream, std::size_t count) {
   const Index got = stream.read(std::as_writable_bytes(std::span(bytes)));
   bytes.resize(static_cast<std::size_t>(got));
   return bytes;
+}
+
+TEST(ReadingRow, SaysHowFarAFileIsReadOrHowMuchCameOutOfIt) {
+  EXPECT_EQ(ReadingRow::text("/a/sales.csv", 2'990, 10'000, false), "reading sales.csv: 29 %");
+  EXPECT_EQ(ReadingRow::text("sales.csv.gz", 3 * 1024, 1024, true), "reading sales.csv.gz: 3.0 KiB");
+  EXPECT_EQ(ReadingRow::text("/a/\x1b", 0, 0, false), "reading \\x1b: 0 B");
 }
 
 TEST(ByteStreams, AreOfRegularFilesOnly) {

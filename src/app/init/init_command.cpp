@@ -19,6 +19,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
 #include "lockstep/data/inputs/byte_stream.h"
+#include "lockstep/data/inputs/reading_row.h"
 
 namespace lockstep {
 namespace {
@@ -198,6 +199,7 @@ std::string to_toml(const std::vector<CommentedSetting>& settings, const std::ve
 }
 
 int init_command(const CommandLine& line) {
+  const ReadingRow row;
   const Config given = load_config(line, {}, known_options());
   if (given.flagged.contains("data.train")) {
     throw ConfigError("the data file stands after init: trainer init {}", excerpt(given.data.train));

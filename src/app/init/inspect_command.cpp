@@ -12,6 +12,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/formats/format.h"
 #include "lockstep/data/inputs/byte_stream.h"
+#include "lockstep/data/inputs/reading_row.h"
 #include "lockstep/data/kinds/kind.h"
 
 namespace lockstep {
@@ -92,6 +93,7 @@ Report inspect_records(const DataOptions& options) {
 }  // namespace
 
 int inspect_command(const CommandLine& line) {
+  const ReadingRow row;
   DataOptions options = options_of_series(load_config(line, {}, known_options()).data, line);
   options.train = line.operands.front();
   if (!is_there(options.train)) list_files(options.train, {}, "DATA");  // whose errors say why not

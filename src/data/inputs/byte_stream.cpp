@@ -15,6 +15,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/inputs/reading_row.h"
 
 namespace lockstep {
 namespace {
@@ -235,6 +236,7 @@ Index ByteStream::read(std::span<std::byte> bytes) {
         path_, with_commas(position_), input_->reason());
   }
   position_ += got;
+  ReadingRow::note(path_, position_, file_bytes_, compressed());
   return got;
 }
 

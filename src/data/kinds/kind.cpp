@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lockstep/data/inputs/reading_row.h"
+
 namespace lockstep {
 
 // One for each file that makes a kind.
@@ -21,10 +23,12 @@ const DataKind& kind_of(const DataOptions& data) {
 }
 
 DataSets open_sets(const SetsRequest& request) {
+  const ReadingRow row(request.peers.rank() == 0);
   return kind_of(request.data).open(request);
 }
 
 std::unique_ptr<RecordSource> open_input(const InputRequest& request) {
+  const ReadingRow row(request.peers.rank() == 0);
   return kind_of(request.data).open_input(request);
 }
 

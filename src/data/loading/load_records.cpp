@@ -1,4 +1,5 @@
 #include "lockstep/data/loading/load_records.h"
+#include "lockstep/data/inputs/reading_row.h"
 
 #include <algorithm>
 #include <array>
@@ -195,6 +196,7 @@ std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks) {
 std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
                                       const RecordNeeds& needs, PeerGroup& peers, Fingerprint* fingerprint) {
   if (needs.part == RecordPart::kNothing) return std::make_unique<NoRecords>();
+  const ReadingRow row(peers.rank() == 0);
   const DatasetInfo& info = source.info();
   if (info.record_bytes == 0) {
     peers.agree([&] { source.reader(rule); });
