@@ -31,8 +31,9 @@ namespace {
       first, second);
 }
 
-// Numbers of eight digits, or of six, are in order of time with the year first only.
-void refuse_compact_dates(const ColumnValues& values, const std::string& setting) {
+// Numbers of eight digits, or of six, are in order of time with the year first only. The form of the dates
+// that they are then, as databases write months, days and hours: 202212, 20221231, 2022123123.
+std::optional<DateForm> compact_dates(const ColumnValues& values, const std::string& setting) {
   const auto all_are = [&values](DateForm form) {
     return std::ranges::all_of(values.texts, [form](const std::string& text) {
       const auto days = parse_date(text, form);
@@ -44,7 +45,9 @@ void refuse_compact_dates(const ColumnValues& values, const std::string& setting
        {std::pair{kDmy, kYmd}, std::pair{kMdy, kYmd}, std::pair{kMonthYear, kYearMonth}}) {
     if (all_are(last) && !all_are(first))
       refuse_two_forms(values, setting, "the year last", fmt::format("date({})", to_string(last)), "numeric");
+    if (all_are(first)) return first;
   }
+  return std::nullopt;
 }
 
 // How most of the values are read: as data.columns declares it; else as plain numbers, as numbers of a
@@ -65,8 +68,10 @@ RowColumn form_of_times(const ColumnValues& values, const std::string& setting) 
   }
   const auto fit = counts.best(values.separator);
   const auto dates = counts.best_date();
-  if (numbers == std::ssize(values.texts)) refuse_compact_dates(values, setting);
-  if (dates && dates->texts > numbers + (fit ? fit->texts : 0)) {
+  const bool all_numbers = numbers == std::ssize(values.texts);
+  if (const auto compact = all_numbers ? compact_dates(values, setting) : std::nullopt) {
+    column.date = DateReading{.form = *compact};
+  } else if (dates && dates->texts > numbers + (fit ? fit->texts : 0)) {
     if (dates->ambiguous)
       refuse_two_forms(values, setting, "the day or the month first", "date(dmy)", "date(mdy)");
     column.date = DateReading{.form = dates->form};

@@ -14,9 +14,6 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kWeekLength = 604'800;  // seconds
-constexpr Index kDayLength = 86'400;
-
 // Each value without the mean of the season around it, the same on both sides.
 std::vector<double> without_moving_mean(const std::vector<double>& values, Index season) {
   const Index around = season / 2 * 2;
@@ -61,27 +58,6 @@ double autocorrelation(std::span<const std::vector<double>> series, Index season
     weight += static_cast<double>(values.size());
   }
   return weight > 0 ? sum / weight : 0;
-}
-
-// A day and a week of hours or less, a week and a year of days, and years; none for other steps.
-std::vector<Index> usual_seasons(const TimeAxis& axis) {
-  constexpr Index kMonthsOfYear = 12;
-  if (!axis.form) return {};
-  if (axis.step.months > 0) return {std::max<Index>(2, kMonthsOfYear / axis.step.months)};
-  const Index seconds = std::llround(axis.step.length * double{kDayLength});
-  if (seconds == kDayLength) return {5, 7, 365};  // 5: of a week without its end
-  if (seconds == kWeekLength) return {52};
-  if (seconds == 0 || 2 * seconds > kDayLength || kDayLength % seconds != 0) return {};
-  return {kDayLength / seconds, kWeekLength / seconds};
-}
-
-std::string describe_step(const TimeAxis& axis) {
-  if (axis.step.months > 0) return plural(axis.step.months, "month");
-  if (!axis.form) return fmt::format("{:g}", axis.step.length);
-  const Index seconds = std::llround(axis.step.length * double{kDayLength});
-  constexpr Index kHour = 3600;
-  if (seconds % kDayLength == 0) return plural(seconds / kDayLength, "day");
-  return seconds % kHour == 0 ? plural(seconds / kHour, "hour") : human_seconds(static_cast<double>(seconds));
 }
 
 // The values of each label in each series.
@@ -137,9 +113,9 @@ SeriesSummary summarise_series(const RecordSource& table, const WindowOptions& w
           .longest = lengths.back(),
           .first = axis.text(std::ranges::min(axis.times)),
           .last = axis.text(std::ranges::max(axis.times)),
-          .step = describe_step(axis),
+          .step = axis.grid.describe(),
           .notes = axis.notes,
-          .seasons = find_seasons(read_labels(table, axis), usual_seasons(axis))};
+          .seasons = find_seasons(read_labels(table, axis), axis.grid.seasons())};
 }
 
 }  // namespace lockstep

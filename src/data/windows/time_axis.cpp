@@ -4,8 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -16,31 +15,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kSecondsOfDay = 86400;
-
-using std::chrono::day;
-using std::chrono::sys_days;
-using std::chrono::year_month;
-using std::chrono::year_month_day;
-
-year_month_day calendar_day(double days) {
-  return sys_days{std::chrono::days{static_cast<int>(std::floor(days))}};
-}
-
-Index months_between(const year_month_day& before, const year_month_day& now) {
-  return (now.year() / now.month() - before.year() / before.month()).count();
-}
-
-template <class Key>
-Key most_frequent(const std::map<Key, Index>& counts) {
-  const auto of = [](const auto& entry) { return entry.second; };
-  return std::ranges::max_element(counts, {}, of)->first;
-}
-
-// Differences of dates in whole seconds, so that fractions of days are told apart by no rounding.
-double rounded(double difference, bool dates) {
-  return dates ? std::round(difference * kSecondsOfDay) / kSecondsOfDay : difference;
-}
+constexpr double kSecondsOfDay = 86'400;
 
 // Calls use(i) for each position that has one of its series before it.
 template <class Use>
@@ -51,48 +26,46 @@ void for_each_step(const TimeAxis& axis, const Use& use) {
   }
 }
 
-// The most frequent step; months where it is as long as some.
-TimeStep find_step(const TimeAxis& axis) {
-  std::map<double, Index> lengths;
-  std::map<Index, Index> months;
-  bool same_days = true;
-  for_each_step(axis, [&](Index i) {
-    const double before = at(axis.times, i - 1);
-    const double now = at(axis.times, i);
-    ++lengths[rounded(now - before, axis.form.has_value())];
-    if (!axis.form) return;
-    const year_month_day from = calendar_day(before);
-    const year_month_day to = calendar_day(now);
-    ++months[months_between(from, to)];
-    constexpr day kLastDays{28};
-    same_days &= from.day() == to.day() || std::min(from.day(), to.day()) >= kLastDays;
-  });
-  if (lengths.empty()) return {};
-  TimeStep step{.length = most_frequent(lengths)};
-  constexpr double kShortestMonth = 28;
-  if (!axis.form || *axis.form == DateForm::kTime || step.length < kShortestMonth ||
-      step.length != std::floor(step.length) || lengths.size() < 2)
-    return step;
-  const Index usual = most_frequent(months);
-  if (usual > 0 && same_days) step.months = usual;
-  step.month_ends =
-      std::ranges::all_of(axis.times, [](double time) { return calendar_day(time + 1).day() == day{1}; });
-  return step;
-}
-
-// How many steps lie between two times; nothing if it is no whole number.
-std::optional<Index> steps_between(const TimeAxis& axis, double before, double now) {
-  if (axis.step.months > 0) {
-    const Index months = months_between(calendar_day(before), calendar_day(now));
-    const bool is_whole = months > 0 && months % axis.step.months == 0;
-    return is_whole ? std::optional(months / axis.step.months) : std::nullopt;
+// A column may have several zones, as those of summer and winter time: its days are even on the local clock,
+// and its hours in UTC.
+class Clocks {
+ public:
+  // `zones`: of each position, in days.
+  Clocks(TimeAxis& axis, const std::vector<double>& zones) : axis_(axis) {
+    std::vector<double> local = axis.times;
+    for (std::size_t i = 0; i < local.size(); ++i) local[i] += zones[i];
+    const bool one_zone = std::ranges::adjacent_find(zones, std::not_equal_to<>()) == zones.end();
+    const double fit = find_grids(local);
+    axis.local = one_zone || fit >= find_grids(axis.times);
+    if (!axis.local) return;
+    axis.times = std::move(local);
+    find_grids(axis.times);
   }
-  const double steps = (now - before) / axis.step.length;
-  constexpr double kTolerance = 1e-6;
-  const double whole = std::round(steps);
-  if (whole < 1 || std::abs(steps - whole) > kTolerance * whole) return std::nullopt;
-  return static_cast<Index>(whole);
-}
+
+ private:
+  // The share of times between the first and the last of its series that are there, on the mean.
+  double find_grids(const std::vector<double>& times) const {
+    axis_.grids.clear();
+    std::map<std::string, Index> counts;
+    Index most = 0;
+    double there = 0;
+    for (Index series = 0; series < axis_.series_count(); ++series) {
+      const Range range = axis_.positions_of(series);
+      const TimeGrid& grid =
+          axis_.grids.emplace_back(std::span(times).subspan(static_cast<std::size_t>(range.begin),
+                                                            static_cast<std::size_t>(range.size())),
+                                   axis_.form.has_value());
+      there += grid.holds() ? grid.coverage() * static_cast<double>(range.size()) : 0;
+      Index& count = counts[grid.describe()];
+      count += grid.holds() ? range.size() : 0;
+      if (count >= most) axis_.grid = grid;
+      most = std::max(most, count);
+    }
+    return there;
+  }
+
+  TimeAxis& axis_;
+};
 
 // Steps that are longer than the usual one, or no multiple of it, and puts positions where times are missing.
 class Gaps {
@@ -126,18 +99,20 @@ class Gaps {
 
   void compare_with_step(Index i, TimeAxis& filled) {
     const double before = at(axis_.times, i - 1);
-    const std::optional<Index> steps = steps_between(axis_, before, at(axis_.times, i));
+    const Index series = axis_.series_of(i);
+    const TimeGrid& grid = at(axis_.grids, series);
+    const std::optional<Index> steps = grid.steps(before, at(axis_.times, i));
     if (steps == 1) return;
     std::string& first = steps ? first_gap_ : first_irregular_;
     ++(steps ? gaps_ : irregular_);
     missing_ += steps ? *steps - 1 : 0;
     if (first.empty()) {
-      const std::string name = axis_.series_name(axis_.series_of(i));
-      first = fmt::format("{} to {}{}", axis_.text(before), axis_.text(at(axis_.times, i)),
+      const std::string name = axis_.series_name(series);
+      first = fmt::format("{} to {}{}", axis_.text(before, series), axis_.text(at(axis_.times, i), series),
                           name.empty() ? "" : " of " + name);
     }
     for (Index step = 1; fill_ != FillGaps::kNone && steps && step < *steps; ++step)
-      append(filled, i - 1, axis_.after(before, step), true);
+      append(filled, i - 1, grid.after(before, step), true);
   }
 
   void describe() {
@@ -192,6 +167,25 @@ std::vector<Index> number_series(std::size_t rows, const WindowOptions& windows,
   return of_record;
 }
 
+// How each series writes its times; and the zone of each position, in days.
+std::vector<double> learn_layouts(const ColumnValues& values, TimeAxis& axis) {
+  constexpr Index kSeen = 400;  // more than a year of days, so that dates with one digit are among them
+  const Index before =
+      values.column.date ? values.column.date->before.value_or(kShortYearsBefore) : kShortYearsBefore;
+  std::vector<double> zones(static_cast<std::size_t>(axis.positions()));
+  for (Index series = 0; series < axis.series_count(); ++series) {
+    TimeLayout& layout = axis.layouts.emplace_back(axis.form, before);
+    const Range positions = axis.positions_of(series);
+    const auto text = [&](Index p) -> const std::string& { return at(values.texts, at(axis.records, p)); };
+    for (Index p = std::max(positions.begin, positions.end - kSeen); p < positions.end; ++p)
+      layout.add(text(p));
+    if (!layout.has_zone()) continue;
+    for (Index p = positions.begin; p < positions.end; ++p)
+      at(zones, p) = read_date(text(p), *axis.form, before)->zone.value_or(0) / kSecondsOfDay;
+  }
+  return zones;
+}
+
 void refuse_one_time(const TimeAxis& axis, const RecordSource& table, const std::string& column) {
   Index pairs = 0;
   Index first = 0;
@@ -199,13 +193,21 @@ void refuse_one_time(const TimeAxis& axis, const RecordSource& table, const std:
     if (at(axis.times, i) == at(axis.times, i - 1) && pairs++ == 0) first = i;
   });
   if (pairs == 0) return;
+  if (at(axis.layouts, axis.series_of(first)).may_repeat_an_hour(at(axis.times, first)))
+    throw DataError(
+        "'{}', column {}: {} comes twice, in records {} and {} (counted from 0), as an hour of a local clock "
+        "does "
+        "when summer time ends: write its times in UTC, or with their zone (+01:00)",
+        table.info().name, in_quotes(column), axis.text(at(axis.times, first), axis.series_of(first)),
+        with_commas(table.position(at(axis.records, first - 1))),
+        with_commas(table.position(at(axis.records, first))));
   const std::string name = axis.series_name(axis.series_of(first));
   throw DataError(
       "'{}', column {}: records {} and {} (counted from 0){} have the same time, {}, and so have {} in all: "
       "expected one record for each time{}",
       table.info().name, in_quotes(column), with_commas(table.position(at(axis.records, first - 1))),
       with_commas(table.position(at(axis.records, first))), name.empty() ? "" : ", of " + name + ",",
-      axis.text(at(axis.times, first)), plural(pairs, "pair"),
+      axis.text(at(axis.times, first), axis.series_of(first)), plural(pairs, "pair"),
       name.empty() ? "; if the table has several series, data.series names the columns that tell them apart"
                    : " of a series");
 }
@@ -221,18 +223,9 @@ std::string TimeAxis::series_name(Index number) const {
   return values.empty() ? "" : in_quotes(fmt::format("{}", fmt::join(values, ", ")));
 }
 
-double TimeAxis::after(double time, Index steps) const {
-  if (step.months == 0) return time + static_cast<double>(steps) * step.length;
-  const year_month_day from = calendar_day(time);
-  const year_month month = from.year() / from.month() + std::chrono::months{steps * step.months};
-  const day last = (month / std::chrono::last).day();  // it may have no such day
-  const sys_days date{month / (step.month_ends ? last : std::min(from.day(), last))};
-  return static_cast<double>(date.time_since_epoch().count()) + (time - std::floor(time));
-}
-
-std::string TimeAxis::text(double time) const {
-  return form ? write_date(time, *form == DateForm::kTime ? DateForm::kTime : DateForm::kYmd)
-              : fmt::format("{}", time);
+std::string TimeAxis::text(double time, Index number) const {
+  const TimeLayout& layout = at(layouts, number);
+  return layout.write(local ? time : time + layout.zone());
 }
 
 TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, ColumnTexts& texts,
@@ -241,7 +234,8 @@ TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows,
   const std::string setting = setting_of("data.time", column);
   TimeAxis axis;
   peers.agree([&] {
-    const FoldTimes times = times_of(texts.values(column, setting), setting);
+    const ColumnValues values = texts.values(column, setting);
+    const FoldTimes times = times_of(values, setting);
     const std::vector<Index> series = number_series(times.numbers.size(), windows, texts, axis);
     axis.form = times.form;
     axis.records.resize(times.numbers.size());
@@ -256,8 +250,9 @@ TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows,
       if (i > 0 && at(series, record) != at(series, at(axis.records, i - 1))) axis.begins.push_back(i);
     }
     axis.begins.push_back(axis.positions());
+    const std::vector<double> zones = learn_layouts(values, axis);
     refuse_one_time(axis, table, column);
-    axis.step = find_step(axis);
+    const Clocks clocks(axis, zones);
     Gaps(axis, windows.fill, column).find();
   });
   return axis;

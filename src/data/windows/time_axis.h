@@ -10,15 +10,10 @@
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/schema/column_texts.h"
 #include "lockstep/data/table/values/notation.h"
+#include "time_grid.h"
+#include "time_layout.h"
 
 namespace lockstep {
-
-/// From one time to the next.
-struct TimeStep {
-  double length = 0;        ///< days of dates, else numbers as they are; 0: there is no pair of times
-  Index months = 0;         ///< above 0: so many months of the calendar instead
-  bool month_ends = false;  ///< with months: each time is the last day of one
-};
 
 struct TimeAxis {
   std::vector<std::vector<std::string>> series;  ///< of each the values of its columns, in order of the file
@@ -26,9 +21,12 @@ struct TimeAxis {
   std::vector<Index> records;                    ///< the record of each position
   std::vector<double> times;                     ///< of each position
   std::vector<bool> filled;                      ///< the position stands for a time that the series lacks
-  TimeStep step;
-  std::optional<DateForm> form = {};  ///< nothing: times are numbers
-  std::vector<Note> notes;            ///< on gaps and irregular steps
+  std::vector<TimeGrid> grids;                   ///< of each series
+  TimeGrid grid;                                 ///< that of most positions
+  std::optional<DateForm> form = {};             ///< nothing: times are numbers
+  std::vector<TimeLayout> layouts;               ///< of each series
+  bool local = false;       ///< times are those of the clocks of the zones that texts name, not UTC
+  std::vector<Note> notes;  ///< on gaps and irregular steps
 
   Index positions() const { return static_cast<Index>(records.size()); }
   Index series_count() const { return static_cast<Index>(series.size()); }
@@ -38,9 +36,8 @@ struct TimeAxis {
   Index series_of(Index position) const;
   /// Its values in quotes, "'north, 12'"; "" where the table is one series.
   std::string series_name(Index number) const;
-  /// So many steps behind a time.
-  double after(double time, Index steps) const;
-  std::string text(double time) const;
+  /// A time of a series as the table writes it.
+  std::string text(double time, Index number = 0) const;
 };
 
 /// *Collective.* From the texts of the columns of time and series. Errors: ConfigError if there are none

@@ -77,9 +77,12 @@ class PositionWindows final : public WindowSource {
   std::string time_of(Index id, Index step) const override {
     const TimeAxis& axis = positions_->axis();
     const Index origin = at(origins_, id);
-    const Index end = axis.positions_of(axis.series_of(origin - 1)).end;
-    return axis.text(origin + step < end ? at(axis.times, origin + step)
-                                         : axis.after(at(axis.times, end - 1), origin + step - end + 1));
+    const Index series = axis.series_of(origin - 1);
+    const Index end = axis.positions_of(series).end;
+    const double time = origin + step < end
+                            ? at(axis.times, origin + step)
+                            : at(axis.grids, series).after(at(axis.times, end - 1), origin + step - end + 1);
+    return axis.text(time, series);
   }
 
  private:
@@ -395,7 +398,7 @@ std::unique_ptr<RecordSource> open_last_windows(const InputRequest& request) {
           fail(fmt::format(
               "the label at {} is missing, and the window before the forecast needs it: data.fill_gaps "
               "= \"last\" or \"zero\" fills it",
-              axis.text(at(axis.times, p))));
+              axis.text(at(axis.times, p), series)));
       }
       if (positions->knows_ahead() && range.end - origin < windows.horizon)
         fail(fmt::format(
@@ -403,6 +406,11 @@ std::unique_ptr<RecordSource> open_last_windows(const InputRequest& request) {
             "columns and an empty label",
             range.end - origin == 1 ? "1 position is" : fmt::format("{} positions are", range.end - origin),
             fmt::join(windows.future, ", "), windows.horizon));
+      if (range.end - origin < windows.horizon && !at(axis.grids, series).holds())
+        fail(fmt::format(
+            "its times follow no pattern ({} as a rule), so that those of the forecast are not known: add "
+            "records for the coming {} times with an empty label",
+            at(axis.grids, series).describe(), windows.horizon));
       origins.push_back(origin);
     }
     source = std::make_unique<PositionWindows>(positions, std::move(origins), false,

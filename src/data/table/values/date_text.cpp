@@ -41,7 +41,6 @@ constexpr std::array<TextForm, kTextDateForms> kTextForms{
 // How much a day is in the forms from kEpoch on, and what day 0 of the last one is from 1970 on.
 constexpr std::array kPerDay{kSecondsPerDay, kSecondsPerDay * 1e3, kSecondsPerDay * 1e6, kSecondsPerDay * 1e9,
                              1.0};
-constexpr double kFirstOfExcel = -25569;
 
 // The zones that RFC 2822 names, and those of Europe, in hours east of Greenwich.
 constexpr std::pair<std::string_view, int> kZones[]{
@@ -70,12 +69,14 @@ std::optional<unsigned> find_name(std::string_view names, std::string_view word)
 // Goes through a text; the first thing that is missing makes all of it fail.
 class DateParser {
  public:
-  DateParser(std::string_view text, Index before) : rest_(text), before_(before) {}
+  // `fields`: where the fields of the text are noted, if anywhere.
+  DateParser(std::string_view text, Index before, std::vector<DateField>* fields)
+      : text_(text), rest_(text), before_(before), fields_(fields) {}
 
   std::optional<DateText> date(const TextForm& form) {
     const std::optional<unsigned> weekday = take_weekday();
     const std::size_t digits = count_first(rest_, is_digit);
-    const bool with_time = digits == form.compact + 4 || digits == form.compact + 6;
+    const bool with_time = digits >= form.compact + 2 && digits <= form.compact + 6 && digits % 2 == 0;
     compact_ = form.compact > 0 && (digits == form.compact || (with_time && form.fields.size() == 3));
     for (const char& field : form.fields) {
       if (&field != form.fields.data()) between();
@@ -89,17 +90,22 @@ class DateParser {
     if (failed_ || !rest_.empty()) return std::nullopt;
     double days = static_cast<double>(date->time_since_epoch().count());
     if (has_time_) days += seconds_ / kSecondsPerDay;
-    return DateText{.days = days, .has_time = has_time_, .short_year = short_year_};
+    return DateText{.days = days, .has_time = has_time_, .short_year = short_year_, .zone = zone_};
   }
 
   // As a fraction of a day; less its time zone, if there is one.
   std::optional<DateText> time_of_day() {
     take_clock();
     if (failed_ || !rest_.empty()) return std::nullopt;
-    return DateText{.days = seconds_ / kSecondsPerDay, .has_time = true};
+    return DateText{.days = seconds_ / kSecondsPerDay, .has_time = true, .zone = zone_};
   }
 
  private:
+  std::size_t here() const { return text_.size() - rest_.size(); }
+  void note(DateField::Kind kind, std::size_t begin) {
+    if (fields_ != nullptr && here() > begin) fields_->push_back({kind, begin, here()});
+  }
+
   bool accept(char c) {
     if (!rest_.starts_with(c)) return false;
     rest_.remove_prefix(1);
@@ -144,6 +150,7 @@ class DateParser {
     const auto found = find_name(kWeekdays, rest_.substr(0, letters));
     if (!found) return std::nullopt;
     rest_.remove_prefix(letters);
+    note(DateField::kWeekday, 0);
     accept('.');
     accept(',');
     skip_blanks();
@@ -159,14 +166,23 @@ class DateParser {
         take_clock();
         skip_blanks();
       }
+      const std::size_t begin = here();
       take_year(form);
-    } else if (field == 'm') {
+      note(DateField::kYear, begin);
+      return;
+    }
+    const std::size_t begin = here();
+    if (field == 'm') {
       take_month();
+      note(after_name_ ? DateField::kMonthName : DateField::kMonth, begin);
+      if (after_name_) accept('.');
     } else if (field == 'd') {
       days_ = number(1, 2);
+      note(DateField::kDay, begin);
       take_ending();
     } else if (field == 'j') {
       days_ = number(3, 3);
+      note(DateField::kDayOfYear, begin);
     } else {
       take_week();
     }
@@ -197,20 +213,27 @@ class DateParser {
     months_ = found.value_or(0) + 1;
     named_month_ = after_name_ = true;
     rest_.remove_prefix(letters);
-    accept('.');
   }
 
   // "1st", "2nd".
   void take_ending() {
+    const std::size_t begin = here();
     for (const std::string_view ending : {"st", "nd", "rd", "th"}) {
-      if (rest_.starts_with(ending)) return rest_.remove_prefix(ending.size());
+      if (!rest_.starts_with(ending)) continue;
+      rest_.remove_prefix(ending.size());
+      return note(DateField::kEnding, begin);
     }
   }
 
   void take_week() {
     failed_ |= !accept('W');
+    std::size_t begin = here();
     weeks_ = number(2, 2);
-    days_ = accept('-') || count_first(rest_, is_digit) == 1 ? number(1, 1) : 1;
+    note(DateField::kWeek, begin);
+    if (!accept('-') && count_first(rest_, is_digit) != 1) return;
+    begin = here();
+    days_ = number(1, 1);
+    note(DateField::kDayOfWeek, begin);
   }
 
   // Takes the sign between two fields; there may be none beside the name of a month and before a week.
@@ -256,13 +279,16 @@ class DateParser {
 
   void take_clock() {
     const bool plain = compact_ && !rest_.substr(count_first(rest_, is_digit)).starts_with(':');
-    int hours = number(1, 2);
+    int hours = noted_number(DateField::kHour, 1);
+    const bool hours_alone = plain && rest_.empty();
     failed_ |= !plain && !accept(':');
-    const int minutes = number(2, 2);
+    const int minutes = hours_alone ? 0 : noted_number(DateField::kMinute, 2);
     double seconds = 0;
     if (plain ? count_first(rest_, is_digit) > 0 : accept(':')) {
-      seconds = number(2, 2);
+      seconds = noted_number(DateField::kSecond, 2);
+      const std::size_t begin = here() + 1;
       if (accept('.') || accept(',')) seconds += fraction();
+      if (here() > begin) note(DateField::kFraction, begin);
     }
     if (const char half = take_half()) {
       failed_ |= hours < 1 || hours > 12;
@@ -270,8 +296,16 @@ class DateParser {
     }
     const bool ends_day = hours == 24 && minutes == 0 && seconds == 0;
     failed_ |= (hours > 23 && !ends_day) || minutes > 59 || seconds >= 61;
-    seconds_ = hours * 3600.0 + minutes * 60.0 + seconds - zone_seconds();
+    zone_ = zone_seconds();
+    seconds_ = hours * 3600.0 + minutes * 60.0 + seconds - zone_.value_or(0);
     has_time_ = true;
+  }
+
+  int noted_number(DateField::Kind kind, std::size_t least) {
+    const std::size_t begin = here();
+    const int value = number(least, 2);
+    note(kind, begin);
+    return value;
   }
 
   // AM, "p.m.": its first letter; 0 for neither.
@@ -280,7 +314,9 @@ class DateParser {
     skip_blanks();
     for (const std::string_view word : {"am", "pm", "a.m.", "p.m."}) {
       if (!std::ranges::equal(rest_.substr(0, word.size()), word, {}, lower_case)) continue;
+      const std::size_t begin = here();
       rest_.remove_prefix(word.size());
+      note(DateField::kHalf, begin);
       return word.front();
     }
     rest_ = before;
@@ -288,7 +324,7 @@ class DateParser {
   }
 
   // "Z", "UTC", "+01:00", "GMT+0100 (CET)", "+01:00[Europe/Berlin]".
-  double zone_seconds() {
+  std::optional<double> zone_seconds() {
     const std::string_view before = rest_;
     skip_blanks();
     const std::size_t letters = count_first(rest_, is_letter);
@@ -299,7 +335,7 @@ class DateParser {
     const bool east = rest_.starts_with('+');
     if (!east && !rest_.starts_with('-')) {
       if (!has_name) rest_ = before;
-      return has_name ? named->second * 3600.0 : 0;
+      return has_name ? std::optional(named->second * 3600.0) : std::nullopt;
     }
     rest_.remove_prefix(1);
     const int hours = number(2, 2);
@@ -311,8 +347,11 @@ class DateParser {
     return (east ? 1 : -1) * (hours * 3600.0 + minutes * 60.0);
   }
 
+  std::string_view text_;
   std::string_view rest_;
   Index before_;
+  std::vector<DateField>* fields_;
+  std::optional<double> zone_ = {};
   std::size_t digits_ = 0;  // digits of the last number
   char sign_ = '\0';        // the last sign between two fields
   int years_ = 0;
@@ -330,15 +369,19 @@ class DateParser {
 
 }  // namespace
 
-std::optional<DateText> read_date(std::string_view text, DateForm form, Index before) {
-  if (form == DateForm::kTime) return DateParser(text, before).time_of_day();
+double per_day(DateForm form) {
+  return form < DateForm::kEpoch ? 1 : kPerDay[static_cast<std::size_t>(form) - kTextDateForms];
+}
+
+std::optional<DateText> read_date(std::string_view text, DateForm form, Index before,
+                                  std::vector<DateField>* fields) {
+  if (form == DateForm::kTime) return DateParser(text, before, fields).time_of_day();
   if (form < DateForm::kEpoch)
-    return DateParser(text, before).date(kTextForms[static_cast<std::size_t>(form)]);
+    return DateParser(text, before, fields).date(kTextForms[static_cast<std::size_t>(form)]);
   constexpr double kLastDay = 4e6;  // a day in some ten thousand years: the calendar can take it
-  const double per_day = kPerDay[static_cast<std::size_t>(form) - kTextDateForms];
   const auto number = parse_number(text);
   if (!number) return std::nullopt;
-  const double days = *number / per_day + (form == DateForm::kExcel ? kFirstOfExcel : 0);
+  const double days = *number / per_day(form) + (form == DateForm::kExcel ? kFirstOfExcel : 0);
   if (std::abs(days) > kLastDay) return std::nullopt;
   return DateText{.days = days, .has_time = days != std::floor(days)};
 }

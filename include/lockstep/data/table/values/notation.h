@@ -85,10 +85,37 @@ const char* to_string(DateForm form);
 struct DateText {
   double days = 0;  ///< since 1970-01-01, with the time of day as a fraction; UTC where a zone is named
   bool has_time = false;
-  bool short_year = false;  ///< its year has two digits
+  bool short_year = false;          ///< its year has two digits
+  std::optional<double> zone = {};  ///< seconds that its zone is east of UTC, if it names one
 };
-/// Nothing if `text` is no date of that form, or is on another day of the week than it says.
-std::optional<DateText> read_date(std::string_view text, DateForm form, Index before = kShortYearsBefore);
+/// A part of the text of a date: characters from `begin` to `end`.
+struct DateField {
+  enum Kind {
+    kYear,
+    kMonth,
+    kMonthName,
+    kDay,
+    kEnding,  ///< "st" of "1st"
+    kDayOfYear,
+    kWeek,
+    kDayOfWeek,
+    kWeekday,  ///< by its name
+    kHour,
+    kMinute,
+    kSecond,
+    kFraction,  ///< of a second
+    kHalf,      ///< "PM"
+  } kind;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+/// Nothing if `text` is no date of that form, or is on another day of the week than it says. `fields`: the
+/// parts of a text form are put behind those that it has, in their order.
+std::optional<DateText> read_date(std::string_view text, DateForm form, Index before = kShortYearsBefore,
+                                  std::vector<DateField>* fields = nullptr);
+/// How much a day is in a form of numbers; 1 of texts and of kExcel, whose day 0 is kFirstOfExcel.
+double per_day(DateForm form);
+inline constexpr double kFirstOfExcel = -25569;
 inline std::optional<double> parse_date(std::string_view text, DateForm form,
                                         Index before = kShortYearsBefore) {
   const std::optional<DateText> date = read_date(text, form, before);
