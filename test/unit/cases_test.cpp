@@ -255,16 +255,24 @@ class Runner : public testing::Test {
     }
     return texts;
   }
-  // What is told to people: doubts, notes, rejects or inspect.
+  // What is told to people: doubts, notes, rejects or inspect; of the sets, or of a file to predict from.
   void expect_words() {
     Texts texts;
-    const std::string& of = now_->rest;
-    if (of == "inspect") texts = {to_text(inspection())};
-    for (const RecordSource* set :
-         of == "inspect" ? std::vector<const RecordSource*>() : opened().sources()) {
-      const Texts more = of == "doubts"    ? set->doubts()
-                         : of == "rejects" ? set->rejects()
-                                           : texts_of(set->notes());
+    const Texts of = words_of(now_->rest);
+    std::unique_ptr<RecordSource> input;
+    std::vector<const RecordSource*> sources;
+    if (of.front() == "inspect") {
+      texts = {to_text(inspection())};
+    } else if (of.size() > 1) {
+      input = door().open_input(of[1], opened().schema);
+      sources = {input.get()};
+    } else {
+      sources = opened().sources();
+    }
+    for (const RecordSource* set : sources) {
+      const Texts more = of.front() == "doubts"    ? set->doubts()
+                         : of.front() == "rejects" ? set->rejects()
+                                                   : texts_of(set->notes());
       texts.insert(texts.end(), more.begin(), more.end());
     }
     expect(!now_->lines.empty() || texts.empty(), now_->line, joined(texts, "\n"));

@@ -299,7 +299,7 @@ class Chooser {
     add_block("windows");
     if (!windows.future.empty()) add_block("future");
     if (plan.season.positions > 0) add_block("season");
-    if (data_.label.numbers.count < data_.records * labels) add_block("missing labels");
+    if (data_.table->series->missing_labels > 0) add_block("missing labels");
     if (plan.test > 0) add_block("part for test");
     add_block(preset_.empty() ? "linear map" : "preset");
     add_block("forecast");

@@ -22,19 +22,22 @@ namespace {
 
 using Counted = std::vector<ValueCounts::Entry>;
 
-// The labels of the records in which a column had some value.
+// The labels of the records in which a column had some value: classes, or numbers.
 struct Seen {
-  std::map<std::uint64_t, Index> classes;
+  std::unordered_map<std::uint64_t, Index> classes;
+  std::uint64_t most_frequent = 0;  // the least of several
+  Index most = 0;
   double sum = 0;
   Index count = 0;
 
-  void add(const SketchValue& label) {
-    ++classes[label.text];
+  void add(const SketchValue& label, bool is_class) {
     sum += label.number;
     ++count;
-  }
-  std::uint64_t most_frequent() const {
-    return std::ranges::max_element(classes, {}, [](const auto& each) { return each.second; })->first;
+    if (!is_class) return;
+    const Index of_class = ++classes[label.text];
+    if (of_class < most || (of_class == most && label.text > most_frequent)) return;
+    most = of_class;
+    most_frequent = label.text;
   }
   double mean() const { return sum / static_cast<double>(count); }
 };
@@ -42,14 +45,18 @@ struct Seen {
 // Predicts a label from the value of one column: from the nearest number, or the same text.
 struct Predictor {
   bool numeric;
+  bool has_classes;
   Seen all = {};
   Seen missing = {};
   std::map<double, Seen> by_number = {};
   std::unordered_map<std::uint64_t, Seen> by_text = {};
 
   void learn(const SketchValue& value, const SketchValue& label) {
-    all.add(label);
-    (value.missing ? missing : numeric ? by_number[value.number] : by_text[value.text]).add(label);
+    all.add(label, has_classes);
+    (value.missing ? missing
+     : numeric     ? by_number[value.number]
+                   : by_text[value.text])
+        .add(label, has_classes);
   }
   // The labels of such a value, or of all.
   const Seen& look_up(const SketchValue& value) const {
@@ -90,16 +97,16 @@ struct AlonePrediction {
 };
 
 AlonePrediction predict_alone(const RecordSketch& sketch, bool numeric, std::size_t feature,
-                              std::size_t label) {
+                              std::size_t label, bool has_classes) {
   constexpr std::size_t kMinSampled = 100;
-  Predictor predictor{numeric};
+  Predictor predictor{numeric, has_classes};
   for (const SketchedRecord& record : sketch.sample()) {
     if (record.in_first_half() && !record.values[label].missing)
       predictor.learn(record.values[feature], record.values[label]);
   }
   AlonePrediction found;
   if (sketch.sample().size() < kMinSampled || predictor.all.count == 0) return found;
-  const std::uint64_t guess = predictor.all.most_frequent();
+  const std::uint64_t guess = predictor.all.most_frequent;
   double errors = 0;
   double spread = 0;
   for (const SketchedRecord& record : sketch.sample()) {
@@ -107,7 +114,7 @@ AlonePrediction predict_alone(const RecordSketch& sketch, bool numeric, std::siz
     if (record.in_first_half() || truth.missing) continue;
     const Seen& seen = predictor.look_up(record.values[feature]);
     ++found.tried;
-    found.right += seen.most_frequent() == truth.text ? 1 : 0;
+    found.right += seen.most_frequent == truth.text ? 1 : 0;
     found.most_often += guess == truth.text ? 1 : 0;
     errors += std::pow(truth.number - seen.mean(), 2);
     spread += std::pow(truth.number - predictor.all.mean(), 2);
@@ -365,7 +372,7 @@ class FindingList {
 
   void look_at_leak(std::size_t i, std::size_t label) {
     const bool numeric = column(i).kind == ColumnKind::kNumeric;
-    const AlonePrediction found = predict_alone(sketch_, numeric, i, label);
+    const AlonePrediction found = predict_alone(sketch_, numeric, i, label, has_classes_);
     if (!found.gives_away(has_classes_)) return;
     const std::string how =
         has_classes_

@@ -17,6 +17,7 @@ PositionTable::PositionTable(std::unique_ptr<RecordSource> table, TimeAxis axis,
       schema_(parse_schema(table_->schema(), "the schema of the windows")),
       scales_(label_scales(schema_)),
       labels_(schema_.labels()) {
+  if (schema_.windows->steps.empty()) schema_.windows->steps = axis_.steps();
   const std::vector<FeatureColumn> columns = feature_columns_of(schema_);
   features_ = columns.empty() ? 0 : columns.back().features.end;
   for (const FeatureRange& range : schema_.layout()) {
@@ -59,7 +60,7 @@ void PositionTable::load(PeerGroup& peers) {
       .ranks = [ranks](Index) { return ranks; }, .count = table_->info().rows, .everyone = true};
   const std::unique_ptr<Records> records =
       load_records(*table_, {.anything = true}, all, peers, &fingerprint_);
-  const Index numbers = columns() * axis_.positions();
+  const Index numbers = (columns() + (options_.fill == FillGaps::kLast ? 1 : 0)) * axis_.positions();
   shared_ = peers.share_on_node(numbers * Index{sizeof(Scalar)});
   peers.agree([&] {
     if (!shared_) own_ = AlignedBuffer<Scalar>(numbers);
@@ -101,6 +102,9 @@ void PositionTable::fill(const Records& records, Scalar* values) const {
 // data.fill_gaps.
 void PositionTable::fill_labels(Scalar* values) const {
   if (options_.fill == FillGaps::kNone) return;
+  Scalar* const made_up = values + columns() * axis_.positions();
+  if (options_.fill == FillGaps::kLast)
+    std::ranges::transform(axis_.filled, made_up, [](bool filled) { return Scalar{filled ? 1.0F : 0.0F}; });
   for (Index i = 0; i < labels_; ++i) {
     const Scalar zero =
         scales_.empty() ? Scalar{0} : static_cast<Scalar>(at(scales_, i * windows().horizon).scaled(0));
@@ -112,6 +116,7 @@ void PositionTable::fill_labels(Scalar* values) const {
           if (at(axis_.filled, p) || std::isnan(label[p])) label[p] = zero;
         } else if (std::isnan(label[p]) && p > range.begin) {
           label[p] = label[p - 1];
+          made_up[p] = 1;
         }
       }
     }

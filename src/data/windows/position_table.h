@@ -39,6 +39,10 @@ class PositionTable {
   /// A label at all positions; NaN where it is missing.
   const Scalar* label(Index number) const { return column(number); }
   bool has_labels(Index position) const;
+  /// Whether they stand in the table, or are zeros of its gaps; not what data.fill_gaps = "last" made up.
+  bool are_measured(Index position) const {
+    return options_.fill != FillGaps::kLast || column(columns())[position] == 0;
+  }
 
   /// features() numbers of the window at that origin.
   void write_features(Index origin, Scalar* to) const;
@@ -64,6 +68,7 @@ class PositionTable {
   std::vector<Index> moving_;      // features of a record that change with time
   std::vector<bool> known_ahead_;  // of each of these
   std::vector<Index> series_;      // features of a record that name the series
+  // Column after column; of FillGaps::kLast there is one more: 1 where a label was made up.
   std::unique_ptr<NodeMemory> shared_;
   AlignedBuffer<Scalar> own_;
   const Scalar* values_ = nullptr;  // in one of these

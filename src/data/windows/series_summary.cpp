@@ -103,10 +103,17 @@ std::vector<Season> find_seasons(std::span<const std::vector<double>> series, st
 }
 
 SeriesSummary summarise_series(const RecordSource& table, const WindowOptions& windows, ColumnTexts& texts) {
-  const TimeAxis axis = read_time_axis(table, windows, texts, alone());
+  const TimeAxis axis = read_time_axis(table, windows, {}, texts, alone());
   std::vector<Index> lengths;
   for (Index i = 0; i < axis.series_count(); ++i) lengths.push_back(axis.positions_of(i).size());
   std::ranges::sort(lengths);
+  const std::vector<std::vector<double>> labels = read_labels(table, axis);
+  Index missing = 0;
+  for (const std::vector<double>& label : labels) {
+    const auto is_known = [](double value) { return !std::isnan(value); };
+    const auto behind = std::ranges::find_if(label.rbegin(), label.rend(), is_known);
+    missing += std::count_if(behind, label.rend(), [](double value) { return std::isnan(value); });
+  }
   return {.series = axis.series_count(),
           .shortest = lengths.front(),
           .median = at(lengths, std::ssize(lengths) / 2),
@@ -114,8 +121,9 @@ SeriesSummary summarise_series(const RecordSource& table, const WindowOptions& w
           .first = axis.text(std::ranges::min(axis.times)),
           .last = axis.text(std::ranges::max(axis.times)),
           .step = axis.grid.describe(),
+          .missing_labels = missing,
           .notes = axis.notes,
-          .seasons = find_seasons(read_labels(table, axis), axis.grid.seasons())};
+          .seasons = find_seasons(labels, axis.grid.seasons())};
 }
 
 }  // namespace lockstep

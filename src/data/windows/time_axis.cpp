@@ -30,8 +30,10 @@ void for_each_step(const TimeAxis& axis, const Use& use) {
 // and its hours in UTC.
 class Clocks {
  public:
-  // `zones`: of each position, in days.
-  Clocks(TimeAxis& axis, const std::vector<double>& zones) : axis_(axis) {
+  // `zones`: of each position, in days. `steps`: known patterns.
+  Clocks(TimeAxis& axis, const std::vector<double>& zones, const std::vector<std::string>& steps)
+      : axis_(axis) {
+    for (const std::string& term : steps) known_.emplace_back(term);
     std::vector<double> local = axis.times;
     for (std::size_t i = 0; i < local.size(); ++i) local[i] += zones[i];
     const bool one_zone = std::ranges::adjacent_find(zones, std::not_equal_to<>()) == zones.end();
@@ -43,18 +45,16 @@ class Clocks {
   }
 
  private:
-  // The share of times between the first and the last of its series that are there, on the mean.
-  double find_grids(const std::vector<double>& times) const {
+  // The share of times between the first and the last of their series that are there, summed.
+  double find_grids(const std::vector<double>& times) {
     axis_.grids.clear();
     std::map<std::string, Index> counts;
     Index most = 0;
     double there = 0;
     for (Index series = 0; series < axis_.series_count(); ++series) {
       const Range range = axis_.positions_of(series);
-      const TimeGrid& grid =
-          axis_.grids.emplace_back(std::span(times).subspan(static_cast<std::size_t>(range.begin),
-                                                            static_cast<std::size_t>(range.size())),
-                                   axis_.form.has_value());
+      const TimeGrid& grid = axis_.grids.emplace_back(find_grid(std::span(times).subspan(
+          static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()))));
       there += grid.holds() ? grid.coverage() * static_cast<double>(range.size()) : 0;
       Index& count = counts[grid.describe()];
       count += grid.holds() ? range.size() : 0;
@@ -64,8 +64,39 @@ class Clocks {
     return there;
   }
 
+  // The known pattern of which these times have most, if they are of one at all.
+  TimeGrid find_grid(std::span<const double> times) {
+    std::optional<TimeGrid> best;
+    for (TimeGrid& grid : known_) {
+      grid.measure(times);
+      const bool is_one = grid.holds() || times.size() < 2;
+      if (is_one && (!best || grid.coverage() > best->coverage())) best = grid;
+    }
+    return best ? *best : TimeGrid(times, axis_.form.has_value());
+  }
+
   TimeAxis& axis_;
+  std::vector<TimeGrid> known_;
 };
+
+// Series whose times are of another pattern than all those of training.
+void compare_with_training(TimeAxis& axis, const std::vector<std::string>& steps) {
+  if (steps.empty()) return;
+  Index others = 0;
+  Index first = 0;
+  for (Index series = 0; series < axis.series_count(); ++series) {
+    if (std::ranges::count(steps, at(axis.grids, series).term()) == 0 && others++ == 0) first = series;
+  }
+  if (others == 0) return;
+  std::vector<std::string> known;
+  for (const std::string& term : steps) known.push_back(TimeGrid(term).describe());
+  const std::string name = axis.series_name(first);
+  axis.notes.push_back(
+      {.text = fmt::format("the step from one time to the next is {}{}{}, in training {}: the model takes "
+                           "one position for the other",
+                           at(axis.grids, first).describe(), name.empty() ? "" : " in series " + name,
+                           others > 1 ? fmt::format(" and {} others", others - 1) : "", listed(known))});
+}
 
 // Steps that are longer than the usual one, or no multiple of it, and puts positions where times are missing.
 class Gaps {
@@ -223,13 +254,23 @@ std::string TimeAxis::series_name(Index number) const {
   return values.empty() ? "" : in_quotes(fmt::format("{}", fmt::join(values, ", ")));
 }
 
+std::vector<std::string> TimeAxis::steps() const {
+  constexpr std::size_t kMax = 20;
+  std::vector<std::string> terms;
+  for (const TimeGrid& each : grids) {
+    const std::string term = each.term();
+    if (each.holds() && terms.size() < kMax && std::ranges::count(terms, term) == 0) terms.push_back(term);
+  }
+  return terms;
+}
+
 std::string TimeAxis::text(double time, Index number) const {
   const TimeLayout& layout = at(layouts, number);
   return layout.write(local ? time : time + layout.zone());
 }
 
-TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, ColumnTexts& texts,
-                        PeerGroup& peers) {
+TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows,
+                        const std::vector<std::string>& steps, ColumnTexts& texts, PeerGroup& peers) {
   const std::string& column = windows.time;
   const std::string setting = setting_of("data.time", column);
   TimeAxis axis;
@@ -252,7 +293,8 @@ TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows,
     axis.begins.push_back(axis.positions());
     const std::vector<double> zones = learn_layouts(values, axis);
     refuse_one_time(axis, table, column);
-    const Clocks clocks(axis, zones);
+    const Clocks clocks(axis, zones, steps);
+    compare_with_training(axis, steps);
     Gaps(axis, windows.fill, column).find();
   });
   return axis;

@@ -36,13 +36,16 @@ struct TimeAxis {
   Index series_of(Index position) const;
   /// Its values in quotes, "'north, 12'"; "" where the table is one series.
   std::string series_name(Index number) const;
+  /// The patterns of the series, each once, as a schema keeps them.
+  std::vector<std::string> steps() const;
   /// A time of a series as the table writes it.
   std::string text(double time, Index number = 0) const;
 };
 
-/// *Collective.* From the texts of the columns of time and series. Errors: ConfigError if there are none
-/// such, or times are of two forms; DataError if two records of a series have one time.
-TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows, ColumnTexts& texts,
-                        PeerGroup& peers);
+/// *Collective.* From the texts of the columns of time and series. `steps`: the patterns of the training
+/// data, which a short history may not show; empty: these are the training data. Errors: ConfigError if there
+/// are none such, or times are of two forms; DataError if two records of a series have one time.
+TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows,
+                        const std::vector<std::string>& steps, ColumnTexts& texts, PeerGroup& peers);
 
 }  // namespace lockstep

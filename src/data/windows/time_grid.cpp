@@ -1,14 +1,17 @@
 #include "time_grid.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <sstream>
 #include <utility>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -140,11 +143,31 @@ TimeGrid::TimeGrid(std::span<const double> times, bool dates) {
   for (const Count count : {kDays, kDaysFromEnd, kBusinessDays, kBusinessDaysFromEnd})
     others.push_back(of_months(times, count));
   for (std::optional<TimeGrid>& other : others) {
+    if (other) other->length_ = length_;
     if (other) other->measure(times);
     if (!other || !other->fits_well() || (fits_well() && other->slots_.size() > 1)) continue;
     *this = std::move(*other);
     return;
   }
+}
+
+TimeGrid::TimeGrid(const std::string& term) {
+  std::istringstream words(term);
+  int kind = 0;
+  int count = 0;
+  words >> kind >> dates_ >> length_ >> count >> months_ >> first_month_ >> clock_;
+  const bool known =
+      words && kind >= 0 && kind <= 2 && count >= 0 && count <= 3 && length_ > 0 && months_ > 0;
+  kind_ = static_cast<Kind>(kind);
+  count_ = static_cast<Count>(count);
+  for (double slot = 0; words >> slot;) slots_.push_back(slot);
+  if (!known || slots_.empty() != (kind_ == Kind::kStep))
+    throw DataError("'{}' is no pattern of times", excerpt(term));
+}
+
+std::string TimeGrid::term() const {
+  return fmt::format("{} {:d} {} {} {} {} {} {}", static_cast<int>(kind_), dates_, length_,
+                     static_cast<int>(count_), months_, first_month_, clock_, fmt::join(slots_, " "));
 }
 
 bool TimeGrid::fits_well() const {
@@ -159,7 +182,7 @@ void TimeGrid::measure(std::span<const double> times) {
     fitting += between ? 1 : 0;
     all += between.value_or(0);
   }
-  const auto pairs = static_cast<double>(times.size() - 1);
+  const auto pairs = static_cast<double>(times.size()) - 1;
   coverage_ = all > 0 ? static_cast<double>(fitting) / static_cast<double>(all) : 0;
   holds_ = static_cast<double>(fitting) >= kNearlyAll * pairs && coverage_ >= kHalf;
 }

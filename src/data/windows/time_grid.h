@@ -20,6 +20,13 @@ class TimeGrid {
   /// holds() is false.
   TimeGrid(std::span<const double> times, bool dates);
 
+  /// A pattern that is known, from its term(). Errors: DataError.
+  explicit TimeGrid(const std::string& term);
+  /// Sets holds() and coverage() by these times instead.
+  void measure(std::span<const double> times);
+  /// All of it as one word after the other, for a schema.
+  std::string term() const;
+
   /// Whether the times are those of the pattern, and few of them are missing.
   bool holds() const { return holds_; }
   /// How many of the times between the first and the last there are: from 0 to 1.
@@ -42,7 +49,6 @@ class TimeGrid {
   static TimeGrid of_step(std::span<const double> times, bool dates);
   static std::optional<TimeGrid> of_weeks(std::span<const double> times);
   static std::optional<TimeGrid> of_months(std::span<const double> times, Count count);
-  void measure(std::span<const double> times);
   bool fits_well() const;
   Index block_of(double time) const;
   double time_of(Index place) const;

@@ -38,7 +38,7 @@ class PositionWindows final : public WindowSource {
 
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
-  std::string schema() const override { return positions_->table().schema(); }
+  std::string schema() const override { return to_json(positions_->schema()); }
   std::vector<Note> notes() const override { return notes_; }
   std::vector<std::string> doubts() const override { return doubts_; }
   std::vector<std::string> files() const override { return positions_->table().files(); }
@@ -182,10 +182,8 @@ class WindowChoice {
   bool in_set(Index position) const {
     return held_ == nullptr || held_->takes(split_, at(positions_.axis().records, position));
   }
-  // A horizon is what was measured: "last" only stands for what is not known.
   bool is_known(Index position) const {
-    return positions_.has_labels(position) &&
-           !(positions_.options().fill == FillGaps::kLast && at(positions_.axis().filled, position));
+    return positions_.has_labels(position) && positions_.are_measured(position);
   }
 
   void choose(Range series) {
@@ -279,8 +277,9 @@ void check_window_columns(const WindowOptions& windows, const TableOptions& tabl
            windows.season, windows.window);
 }
 
-void refuse_other_labels(const RecordSource& table) {
-  const TableSchema schema = parse_schema(table.schema(), "the schema of the windows");
+// The schema of a table whose labels can be forecast. Errors: ConfigError.
+TableSchema check_labels(const RecordSource& table) {
+  TableSchema schema = parse_schema(table.schema(), "the schema of the windows");
   for (const TableColumn& column : schema.columns) {
     if (column.weight)
       throw ConfigError(
@@ -288,6 +287,7 @@ void refuse_other_labels(const RecordSource& table) {
     error_if(column.label && column.kind != ColumnKind::kNumeric,
              "column {} has categories, and windows forecast numbers", in_quotes(column.name));
   }
+  return schema;
 }
 
 // *Collective.* Opens a table; null if there is none. `divide`: which records are held back.
@@ -303,8 +303,9 @@ std::shared_ptr<const PositionTable> open_positions(OpenRequest request, const D
   request.questions = &questions;
   std::unique_ptr<RecordSource> table = format->open(request);
   if (!table) return nullptr;
-  peers.agree([&] { refuse_other_labels(*table); });
-  TimeAxis axis = read_time_axis(*table, data.table.windows, texts, peers);
+  std::vector<std::string> steps;
+  peers.agree([&] { steps = check_labels(*table).windows->steps; });
+  TimeAxis axis = read_time_axis(*table, data.table.windows, steps, texts, peers);
   texts.forget();
   return std::make_shared<const PositionTable>(std::move(table), std::move(axis), data.table.windows, peers);
 }
@@ -352,7 +353,7 @@ DataSets open_windows(const SetsRequest& request) {
       };
     const auto positions =
         open_positions({data, Split::kTrain, request.seed, peers, request.schema}, parts, divide);
-    learnt = positions->table().schema();
+    learnt = to_json(positions->schema());
     sets.train = windows_of(positions, Split::kTrain, &held, true, peers);
     if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, &held, false, peers);
     if (parts.test) sets.test = windows_of(positions, Split::kTest, &held, false, peers);
@@ -366,6 +367,23 @@ DataSets open_windows(const SetsRequest& request) {
     *set = windows_of(positions, split, nullptr, true, peers);
   }
   return sets;
+}
+
+// Series whose forecast begins before that of others, if there are some.
+std::string describe_ends(const TimeAxis& axis, const std::vector<Index>& origins) {
+  const auto last = [&](Index series) { return at(axis.times, at(origins, series) - 1); };
+  Index latest = 0;
+  for (Index series = 1; series < axis.series_count(); ++series)
+    if (last(series) > last(latest)) latest = series;
+  Index earlier = 0;
+  Index first = 0;
+  for (Index series = 0; series < axis.series_count(); ++series)
+    if (last(series) < last(latest) && earlier++ == 0) first = series;
+  if (earlier == 0) return "";
+  return fmt::format(
+      "{} of {} end before {}, and their forecasts begin behind their own ends, as that of {} behind {}",
+      with_commas(earlier), with_commas(axis.series_count()) + " series", axis.text(last(latest), latest),
+      axis.series_name(first), axis.text(last(first), first));
 }
 
 // The last window of each series of a table, whose horizon lies behind the last known labels; without
@@ -411,10 +429,21 @@ std::unique_ptr<RecordSource> open_last_windows(const InputRequest& request) {
             "its times follow no pattern ({} as a rule), so that those of the forecast are not known: add "
             "records for the coming {} times with an empty label",
             at(axis.grids, series).describe(), windows.horizon));
+      for (Index p = origin; p < std::min(range.end, origin + windows.horizon); ++p) {
+        const TimeGrid& grid = at(axis.grids, series);
+        const double time = at(axis.times, p);
+        const bool is_filled = at(axis.filled, p);
+        if (!is_filled && (!grid.holds() || grid.steps(at(axis.times, p - 1), time) == 1)) continue;
+        fail(fmt::format("there is no record of {}, and there are later ones with an empty label: add it",
+                         axis.text(is_filled ? time : grid.after(at(axis.times, p - 1), 1), series)));
+      }
       origins.push_back(origin);
     }
-    source = std::make_unique<PositionWindows>(positions, std::move(origins), false,
-                                               positions->table().notes(), positions->table().doubts());
+    std::vector<Note> notes = positions->table().notes();
+    std::ranges::copy(axis.notes, std::back_inserter(notes));
+    if (const std::string ends = describe_ends(axis, origins); !ends.empty()) notes.push_back({.text = ends});
+    source = std::make_unique<PositionWindows>(positions, std::move(origins), false, std::move(notes),
+                                               positions->table().doubts());
   });
   return source;
 }

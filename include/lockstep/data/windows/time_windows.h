@@ -66,7 +66,8 @@ struct SeriesSummary {
   Index longest = 0;
   std::string first;  ///< time
   std::string last;
-  std::string step;         ///< the usual one: "1 day"
+  std::string step;          ///< the usual one: "1 day"
+  Index missing_labels = 0;  ///< before the last known one of their series
   std::vector<Note> notes;  ///< on gaps and irregular steps
   std::vector<Season> seasons;
 };

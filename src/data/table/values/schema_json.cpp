@@ -3,7 +3,7 @@
 // only where it is true:
 //
 //   {"version": 1, "missing_values": [text, ...], "columns": [column, ...],
-//    "windows": {"window", "horizon", "series": [name], "future": [name]}}, these only where there are any
+//    "windows": {"window", "horizon", "series": [name], "future": [name], "steps": [text]}}, these only where there are any
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
 //            "notation": {"decimal", "thousands", "prefix", "suffix"}, "missing_values": [text],
 //            "date": {"form", "parts", "before"}, "quartiles": [lower, median, upper], "count",
@@ -200,6 +200,7 @@ void pass_windows(const Fields& fields, std::optional<TableWindows>& windows) {
   inner("horizon", windows->horizon);
   inner("series", windows->series);
   inner("future", windows->future);
+  inner("steps", windows->steps);
   if (windows->window < 1 || windows->horizon < 1) throw DataError("its windows have no positions");
 }
 

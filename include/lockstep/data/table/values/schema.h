@@ -103,6 +103,7 @@ struct TableWindows {
   Index horizon = 0;
   std::vector<std::string> series = {};  ///< columns that say which series a record belongs to
   std::vector<std::string> future = {};  ///< columns that are known ahead
+  std::vector<std::string> steps = {};   ///< the patterns of times of the training data, see TimeGrid::term()
 
   bool names_series(const std::string& column) const { return std::ranges::count(series, column) > 0; }
   /// The values of a column that is no label in one window: one of a column that names the series, else those
