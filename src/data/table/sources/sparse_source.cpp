@@ -16,7 +16,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {

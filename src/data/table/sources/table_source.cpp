@@ -13,7 +13,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/inputs/byte_stream.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {

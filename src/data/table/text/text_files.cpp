@@ -16,7 +16,7 @@
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/inputs/foreign.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 
 namespace lockstep {
 namespace {

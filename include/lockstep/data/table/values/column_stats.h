@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 
 namespace lockstep {
 

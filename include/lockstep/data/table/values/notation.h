@@ -13,7 +13,7 @@
 
 #include "lockstep/base/types.h"
 #include "lockstep/data/table/values/column_stats.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 
 namespace lockstep {
 

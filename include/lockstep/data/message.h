@@ -1,4 +1,4 @@
-// Values as bytes, for messages between ranks about a table. Never stored, so all sides have one build.
+// Values as bytes, for messages between ranks about data. Never stored, so all sides have one build.
 //
 // A message takes numbers, texts, and lists and sets of what it takes. A type of several fields lists them
 // once, for both directions:
