@@ -54,13 +54,6 @@ std::unique_ptr<ByteStream::Input> open_input(const ArrayPath& path, Packing pac
   return packing == Packing::kNone ? open_plain(path.file) : open_gzip(path.file);
 }
 
-void split_off_fields(ArrayPath& path) {
-  const std::size_t colon = path.array.find(':');
-  if (colon == std::string::npos) return;
-  path.fields = path.array.substr(colon + 1);
-  path.array.resize(colon);
-}
-
 namespace fs = std::filesystem;
 
 std::vector<std::string> files_of_directory(const std::string& path, std::span<const std::string> extensions,
@@ -106,17 +99,13 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
-// " in '/home/me'" for a path that begins nowhere else.
-std::string describe_start(const std::string& path) {
-  std::error_code unknown;
-  const fs::path here = fs::current_path(unknown);
-  return unknown || fs::path(path).is_absolute() ? "" : fmt::format(" in '{}'", here.string());
-}
-
 [[noreturn]] void fail_missing(const std::string& text, const std::string& key) {
   const bool is_pattern = text.find_first_of("*?[{") != std::string::npos;
+  std::error_code unknown;
+  const fs::path here = fs::current_path(unknown);
+  const bool begins_here = !unknown && !fs::path(text).is_absolute();
   throw DataError("{} names '{}', which does not exist{}{}, or fetch the data set", key, text,
-                  describe_start(text),
+                  begins_here ? fmt::format(" in '{}'", here.string()) : "",
                   is_pattern ? " and matches no file: correct it" : ": correct the path");
 }
 
@@ -149,7 +138,10 @@ ArrayPath split_array_path(const std::string& path) {
     const std::size_t end = lower.find(archive);
     if (end == std::string::npos) continue;
     ArrayPath found{path.substr(0, end + archive.size() - 1), path.substr(end + archive.size())};
-    if (archive == ".npz:") split_off_fields(found);
+    if (const std::size_t colon = found.array.find(':'); archive == ".npz:" && colon != std::string::npos) {
+      found.fields = found.array.substr(colon + 1);
+      found.array.resize(colon);
+    }
     return found;
   }
   for (const std::string_view array : {".npy:", ".npy.gz:"}) {
