@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
-#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
