@@ -38,23 +38,19 @@ Augmenter::Augmenter(std::string_view text, const Shape& features, std::uint64_t
   const ImageShape shape = image_shape(features);
   const TermsOption option{
       .key = "data.augment", .name = "an augmentation name", .example = "crop(4) flip cutout(8)"};
-  for (const Term& spec : parse_terms(text, option)) add(spec, shape);
-}
-
-void Augmenter::add(const Term& spec, const ImageShape& shape) {
-  const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
-  if (!entry.after_normalising && !after_.empty()) {
-    throw ConfigError(
-        "data.augment: {} works on the image as read, but stands after one that works on the normalised "
-        "image; write it first",
-        in_quotes(spec.text));
-  }
-  TermArguments arguments(spec);
-  try {
-    (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
-    arguments.finish();
-  } catch (const ConfigError& error) {
-    throw ConfigError("data.augment: {}: {}", in_quotes(spec.text), error.what());
+  for (const Term& spec : parse_terms(text, option)) {
+    const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
+    error_if(!entry.after_normalising && !after_.empty(),
+             "data.augment: {} works on the image as read, but stands after one that works on the normalised "
+             "image; write it first",
+             in_quotes(spec.text));
+    TermArguments arguments(spec);
+    try {
+      (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
+      arguments.finish();
+    } catch (const ConfigError& error) {
+      throw ConfigError("data.augment: {}: {}", in_quotes(spec.text), error.what());
+    }
   }
 }
 
