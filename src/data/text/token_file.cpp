@@ -13,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -110,7 +109,7 @@ void visit_numbers(const TokenInput& input, const Use& use) {
       });
 }
 
-std::vector<std::string> most_frequent(const std::unordered_map<std::string, Index>& counts, Index most) {
+std::vector<std::string> by_count(const std::unordered_map<std::string, Index>& counts, Index most) {
   std::vector<std::pair<Index, std::string>> order;
   order.reserve(counts.size());
   for (const auto& [word, count] : counts) order.emplace_back(-count, word);
@@ -238,7 +237,7 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
   }
   if (kind == TokenKind::kPieces) return {input.rule, learn_pieces(counts, input.rule.max_values)};
   std::vector<std::string> values =
-      most_frequent(counts, kind == TokenKind::kWords ? input.rule.max_values : std::ssize(counts));
+      by_count(counts, kind == TokenKind::kWords ? input.rule.max_values : std::ssize(counts));
   if (kind == TokenKind::kCharacters) std::ranges::sort(values);  // UTF-8 is in the order of code points
   return {input.rule, std::move(values)};
 }
