@@ -216,12 +216,6 @@ void copy_scalars(const std::byte* from, Index count, Scalar* to) {
   if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(Scalar));
 }
 
-// Asks for the memory of a record that will be unpacked soon: records come in random order.
-void prefetch(const std::byte* from, Index bytes) {
-  constexpr Index kLine = 64;
-  for (Index i = 0; i < bytes; i += kLine) __builtin_prefetch(from + i);
-}
-
 }  // namespace
 
 std::vector<Chunk> even_chunks(Index rows, Index record_bytes, bool follow_on) {
@@ -301,8 +295,11 @@ std::unique_ptr<ChunkReader> DenseSource::reader(const TargetRule& rule) const {
 
 void DenseLayout::unpack(std::span<const std::byte* const> records, Matrix& x, Matrix& y) const {
   constexpr std::size_t kAhead = 4;
+  constexpr Index kLine = 64;
   for (std::size_t row = 0; row < records.size(); ++row) {
-    if (row + kAhead < records.size()) prefetch(records[row + kAhead], record_bytes());
+    // Records come in random order: the memory of one that will be unpacked soon is asked for.
+    for (Index i = 0; row + kAhead < records.size() && i < record_bytes(); i += kLine)
+      __builtin_prefetch(records[row + kAhead] + i);
     Scalar* to = x.data() + static_cast<Index>(row) * features;
     if (byte_features) {
       const auto* bytes = reinterpret_cast<const std::uint8_t*>(records[row]);

@@ -49,11 +49,6 @@ class PlainInput final : public ByteStream::Input {
   Index bytes_ = 0;
 };
 
-std::unique_ptr<ByteStream::Input> open_input(const ArrayPath& path, Packing packing) {
-  if (!path.array.empty()) return ends_as(path.file, ".npz") ? open_array(path) : open_hdf5(path);
-  return packing == Packing::kNone ? open_plain(path.file) : open_gzip(path.file);
-}
-
 namespace fs = std::filesystem;
 
 std::vector<std::string> files_of_directory(const std::string& path, std::span<const std::string> extensions,
@@ -203,7 +198,11 @@ bool ByteStream::Input::pass_over(Index count) {
 ByteStream::ByteStream(const std::string& path, Packing packing, const std::string& encoding) : path_(path) {
   const ArrayPath source = split_array_path(is_standard_input(path) ? "/dev/stdin" : path);
   check_regular_file(source.file);
-  input_ = open_input(source, packing);
+  if (source.array.empty()) {
+    input_ = packing == Packing::kNone ? open_plain(source.file) : open_gzip(source.file);
+  } else {
+    input_ = ends_as(source.file, ".npz") ? open_array(source) : open_hdf5(source);
+  }
   if (!encoding.empty()) input_ = open_decoded(std::move(input_), encoding);
   file_bytes_ = lockstep::file_bytes(source.file);
 }
