@@ -121,12 +121,7 @@ std::vector<std::string> by_count(const std::unordered_map<std::string, Index>& 
 
 // Most of the different words of a text come once. Where all of them would take too much memory, the rare
 // ones so far are forgotten: which these are follows from the text alone.
-constexpr std::size_t kMaxCounted = 1'000'000;
-
-void drop_rare(std::unordered_map<std::string, Index>& counts) {
-  for (Index rare = 1; counts.size() > kMaxCounted / 2; rare *= 2)
-    std::erase_if(counts, [rare](const auto& entry) { return entry.second <= rare; });
-}
+constexpr Index kMaxCounted = 1'000'000;
 
 // The file of tokens as it grows.
 class TokenWriter {
@@ -228,7 +223,8 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
       ++ascii[static_cast<unsigned char>(token.front())];
     } else {
       ++counts[std::string(token)];
-      if (counts.size() > kMaxCounted) drop_rare(counts);
+      for (Index rare = 1, most = kMaxCounted; std::ssize(counts) > most; rare *= 2, most = kMaxCounted / 2)
+        std::erase_if(counts, [rare](const auto& entry) { return entry.second <= rare; });
     }
     return true;
   });

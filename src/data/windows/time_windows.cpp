@@ -267,9 +267,9 @@ void check_window_columns(const WindowOptions& windows, const TableOptions& tabl
 void refuse_other_labels(const RecordSource& table) {
   const TableSchema schema = parse_schema(table.schema(), "the schema of the windows");
   for (const TableColumn& column : schema.columns) {
-    if (column.weight)
-      throw ConfigError(
-          "data.weight with data.window: a record is in many windows, so that it has no weight of its own");
+    error_if(
+        column.weight,
+        "data.weight with data.window: a record is in many windows, so that it has no weight of its own");
     error_if(column.label && column.kind != ColumnKind::kNumeric,
              "column {} has categories, and windows forecast numbers", in_quotes(column.name));
   }
@@ -337,8 +337,8 @@ DataSets open_windows(const SetsRequest& request) {
       divide = [&](const TableRecords& records) {
         return held = hold_out(parts, request.seed, records, peers);
       };
-    const auto positions =
-        open_positions({data, Split::kTrain, request.seed, peers, request.schema}, parts, divide);
+    const auto positions = open_positions(
+        {.options = data, .seed = request.seed, .peers = peers, .schema = request.schema}, parts, divide);
     learnt = positions->table().schema();
     sets.train = windows_of(positions, Split::kTrain, &held, peers);
     if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, &held, peers);
@@ -347,7 +347,8 @@ DataSets open_windows(const SetsRequest& request) {
   for (auto& [split, set] :
        {std::pair(Split::kValidation, &sets.validation), std::pair(Split::kTest, &sets.test)}) {
     if (*set || !request.wanted.contains(split)) continue;
-    const auto positions = open_positions({data, split, request.seed, peers, learnt});
+    const auto positions = open_positions(
+        {.options = data, .split = split, .seed = request.seed, .peers = peers, .schema = learnt});
     if (!positions) continue;
     peers.agree([&] { refuse_new_series(*positions, data.table); });
     *set = windows_of(positions, split, nullptr, peers);

@@ -49,18 +49,6 @@ struct Unit {
   Range bytes;
 };
 
-std::vector<Unit> units_of(const std::vector<TextFile>& files, Index chunk_bytes) {
-  std::vector<Unit> units;
-  for (std::size_t file = 0; file < files.size(); ++file) {
-    const Index total = files[file].file_bytes;
-    const Index step = files[file].compressed ? total : chunk_bytes;
-    for (Index begin = 0; begin < total; begin += step) {
-      units.push_back({.file = file, .bytes = {begin, std::min(begin + step, total)}});
-    }
-  }
-  return units;
-}
-
 // Contiguous runs whose shares of the weight differ little.
 std::vector<Range> share_by_weight(const std::vector<double>& weights, Index ranks) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -127,9 +115,16 @@ class FirstPass {
   void run() {
     MessageWriter mine;
     peers_.agree([&] {
-      const std::vector<Unit> units = units_of(text_.files, text_.chunk_bytes);
+      std::vector<Unit> units;
       std::vector<double> weights;
-      for (const Unit& unit : units) weights.push_back(static_cast<double>(unit.bytes.size()));
+      for (std::size_t file = 0; file < text_.files.size(); ++file) {
+        const Index total = text_.files[file].file_bytes;
+        const Index step = text_.files[file].compressed ? total : text_.chunk_bytes;
+        for (Index begin = 0; begin < total; begin += step) {
+          units.push_back({.file = file, .bytes = {begin, std::min(begin + step, total)}});
+          weights.push_back(static_cast<double>(units.back().bytes.size()));
+        }
+      }
       const Range share = at(share_by_weight(weights, peers_.size()), peers_.rank());
       for (Index unit = share.begin; unit < share.end; ++unit) look_at(at(units, unit), mine);
     });

@@ -71,7 +71,13 @@ class Tree {
       for (const LabelledNumber& record : records_)
         classes_ = std::max(classes_, static_cast<Index>(record.label) + 1);
     } else {
-      centre();
+      double weight = 0;
+      double sum = 0;
+      for (const LabelledNumber& record : records_) {
+        weight += record.weight;
+        sum += record.weight * record.label;
+      }
+      for (LabelledNumber& record : records_) record.label -= sum / weight;
     }
     min_gain_ = kMinGain * impurity();
   }
@@ -95,17 +101,6 @@ class Tree {
   }
 
  private:
-  void centre() {
-    double weight = 0;
-    double sum = 0;
-    for (const LabelledNumber& record : records_) {
-      weight += record.weight;
-      sum += record.weight * record.label;
-    }
-    if (records_.empty()) return;
-    for (LabelledNumber& record : records_) record.label -= sum / weight;
-  }
-
   // The impurity of all records: their weight less their score, or the sum of squared labels.
   double impurity() const {
     LabelSums all(classes_);

@@ -164,11 +164,14 @@ class DateParser {
       take_month();
     } else if (field == 'd') {
       days_ = number(1, 2);
-      take_ending();
+      const std::string_view ending = rest_.substr(0, 2);
+      if (ending == "st" || ending == "nd" || ending == "rd" || ending == "th") rest_.remove_prefix(2);
     } else if (field == 'j') {
       days_ = number(3, 3);
     } else {
-      take_week();
+      failed_ |= !accept('W');
+      weeks_ = number(2, 2);
+      days_ = accept('-') || count_first(rest_, is_digit) == 1 ? number(1, 1) : 1;
     }
   }
 
@@ -198,19 +201,6 @@ class DateParser {
     named_month_ = after_name_ = true;
     rest_.remove_prefix(letters);
     accept('.');
-  }
-
-  // "1st", "2nd".
-  void take_ending() {
-    for (const std::string_view ending : {"st", "nd", "rd", "th"}) {
-      if (rest_.starts_with(ending)) return rest_.remove_prefix(ending.size());
-    }
-  }
-
-  void take_week() {
-    failed_ |= !accept('W');
-    weeks_ = number(2, 2);
-    days_ = accept('-') || count_first(rest_, is_digit) == 1 ? number(1, 1) : 1;
   }
 
   // Takes the sign between two fields; there may be none beside the name of a month and before a week.
