@@ -1,7 +1,5 @@
 #include "lockstep/data/peer_group.h"
 
-#include <algorithm>
-
 namespace lockstep {
 namespace {
 

@@ -10,9 +10,8 @@ namespace lockstep::date_test {
 TEST(Date, AreThoseOfPythonInAllForms) {
   for (const nlohmann::json& reference : test::torch_references("dates", "date_references.json")) {
     const auto text = reference[0].get<std::string>();
-    const auto form =
-        std::ranges::find(date_forms(), reference[1].get<std::string>(), &Named<DateForm>::name);
-    ASSERT_NE(form, date_forms().end());
+    const auto form = std::ranges::find(kDateForms, reference[1].get<std::string>(), &Named<DateForm>::name);
+    ASSERT_NE(form, std::end(kDateForms));
     const auto date = read_date(text, form->value);
     ASSERT_TRUE(date) << text;
     EXPECT_NEAR(date->days, reference[2].get<double>(), 1e-9) << text;

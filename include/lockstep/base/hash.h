@@ -11,6 +11,12 @@ namespace lockstep {
 std::uint64_t hash_bytes(std::span<const std::byte> bytes);
 std::uint64_t hash_text(std::string_view text);
 
+/// Beside std::equal_to<>, it lets a container of std::string look a std::string_view up without a copy.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return hash_text(text); }
+};
+
 /// Every bit of x reaches every bit of it: the finaliser of SplitMix64 (Steele, Lea & Flood 2014, "Fast
 /// splittable pseudorandom number generators").
 constexpr std::uint64_t mix_bits(std::uint64_t x) {

@@ -68,10 +68,10 @@ class ComputedReader final : public ChunkReader {
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
-  virtual const DatasetInfo& info() const = 0;
+  virtual const DatasetInfo& info() const { return info_; }
 
   /// They cover [0, rows) in order.
-  virtual std::span<const Chunk> chunks() const = 0;
+  virtual std::span<const Chunk> chunks() const { return chunks_; }
 
   /// The rules that turn the files into features, learnt from the training data: saved with the model, and
   /// given to whoever opens other data for it. "" for formats that learn nothing. The text is made anew by
@@ -118,6 +118,10 @@ class RecordSource {
   /// if record_bytes is 0), to the first rows of x and `targets`, as Records::gather does.
   virtual void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
                       Matrix& targets) const = 0;
+
+ protected:
+  DatasetInfo info_;
+  std::vector<Chunk> chunks_;
 };
 
 }  // namespace lockstep

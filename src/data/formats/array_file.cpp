@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 
@@ -54,11 +53,11 @@ std::vector<Index> fortran_positions(const ArrayFile& file) {
 void check_features(const ArrayFile& features, const FileGroup& files, const std::string& noun) {
   error_if<DataError>(files.numbers && features.sizes.size() != 1,
                       "'{}' has {} dimensions, expected 1: the ids of one token behind the other",
-                      files.records, features.sizes.size());
+                      files.records.path, features.sizes.size());
   if (files.numbers || features.sizes.size() >= 2) return;
   throw DataError("'{}' has 1 dimension, expected at least 2 (records x features): is {} the {} of labels?{}",
-                  files.records, files.records_key, noun,
-                  files.labels.empty() ? "" : fmt::format(" Those belong to {}", files.labels_key));
+                  files.records.path, files.records.key, noun,
+                  files.labels.path.empty() ? "" : fmt::format(" Those belong to {}", files.labels.key));
 }
 
 // `noun`: what the other array has for each record.
@@ -68,8 +67,8 @@ void expect_as_many(const ArrayFile& features, const FileGroup& files, const Arr
   throw DataError(
       "'{0}' has {1} records, but '{2}' has {3} {4}: expected as many {4} as records; do {5} and {6} belong "
       "to the same data set?",
-      files.records, with_commas(features.records.records), others.records.path,
-      with_commas(others.records.records), noun, files.records_key, key);
+      files.records.path, with_commas(features.records.records), others.records.path,
+      with_commas(others.records.records), noun, files.records.key, key);
 }
 
 void check_labels(const ArrayFile& labels, const ArrayFile& features, const FileGroup& files,
@@ -79,8 +78,8 @@ void check_labels(const ArrayFile& labels, const ArrayFile& features, const File
       labels.sizes.size() > most,
       "'{}' has {} dimensions, expected 1 or 2 (records, or records x columns), or 3 with data.record "
       "sequence (records x positions x columns): is {} the {} of features? Those belong to {}",
-      files.labels, labels.sizes.size(), files.labels_key, noun, files.records_key);
-  expect_as_many(features, files, labels, files.labels_key, "labels");
+      files.labels.path, labels.sizes.size(), files.labels.key, noun, files.records.key);
+  expect_as_many(features, files, labels, files.labels.key, "labels");
 }
 
 // Weights or lengths: one number a record.
@@ -109,7 +108,8 @@ Shape record_shape(const ArrayFile& features, const FileGroup& files) {
       if (dims > 2) break;
       return SequenceShape{.positions = shape.dims[0], .channels = dims == 2 ? shape.dims[1] : 1}.shape();
   }
-  throw DataError("'{}' has records of {}, expected {}: change data.record", files.records, to_string(shape),
+  throw DataError("'{}' has records of {}, expected {}: change data.record", files.records.path,
+                  to_string(shape),
                   files.record == RecordShape::kImage ? "images, height x width or height x width x channels"
                                                       : "sequences, positions or positions x channels");
 }
@@ -127,7 +127,7 @@ DenseField array_field(const ArrayFile& file) {
 
 // The features of an array whose fields the config does not name are all that are not labels or weights.
 void leave_out(ArrayFile& features, const std::string& labels, const FileGroup& files) {
-  const ArrayPath from = split_array_path(files.records);
+  const ArrayPath from = split_array_path(files.records.path);
   const ArrayPath other = split_array_path(labels);
   if (features.fields.empty() || features.names_fields) return;
   if (from.file != other.file || from.array != other.array) return;
@@ -136,35 +136,35 @@ void leave_out(ArrayFile& features, const std::string& labels, const FileGroup& 
     const std::vector<std::string> names = other.field_names();
     return std::ranges::find(names, field.name) == names.end();
   });
-  if (left.empty()) throw DataError("no field of '{}' is left as a feature", files.records);
+  if (left.empty()) throw DataError("no field of '{}' is left as a feature", files.records.path);
   use_fields(features, std::move(left));
 }
 
 // Errors: DataError if their shapes do not fit.
 std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::string& noun,
                                          const OpenArray& open) {
-  ArrayFile features = open(files.records, files.records_key);
-  for (const std::string& path : {files.labels, files.weights, files.lengths})
+  ArrayFile features = open(files.records.path, files.records.key);
+  for (const std::string& path : {files.labels.path, files.weights.path, files.lengths.path})
     leave_out(features, path, files);
   check_features(features, files, noun);
   DenseFields fields;
   fields.features = array_field(features);
   fields.shape = record_shape(features, files);
-  if (!files.labels.empty()) {
-    const ArrayFile labels = open(files.labels, files.labels_key);
+  if (!files.labels.path.empty()) {
+    const ArrayFile labels = open(files.labels.path, files.labels.key);
     check_labels(labels, features, files, noun);
     fields.targets = array_field(labels);
   }
-  if (!files.weights.empty()) {
-    const ArrayFile weights = open(files.weights, files.weights_key);
-    check_numbers(weights, features, files, files.weights_key, "weight");
+  if (!files.weights.path.empty()) {
+    const ArrayFile weights = open(files.weights.path, files.weights.key);
+    check_numbers(weights, features, files, files.weights.key, "weight");
     fields.weights = array_field(weights);
   }
-  if (!files.lengths.empty()) {
+  if (!files.lengths.path.empty()) {
     error_if(!fields.shape.sequence,
-             "{} is set, but records are no sequences: set data.record = \"sequence\"", files.lengths_key);
-    const ArrayFile lengths = open(files.lengths, files.lengths_key);
-    check_numbers(lengths, features, files, files.lengths_key, "length");
+             "{} is set, but records are no sequences: set data.record = \"sequence\"", files.lengths.key);
+    const ArrayFile lengths = open(files.lengths.path, files.lengths.key);
+    check_numbers(lengths, features, files, files.lengths.key, "length");
     fields.lengths = array_field(lengths);
   }
   return std::make_unique<DenseSource>(std::move(fields));

@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <set>
-#include <type_traits>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -66,10 +62,16 @@ class FieldReader {
   }
 
   /// Reports the first number of record `i` that is not finite as a scalar.
-  [[noreturn]] void fail_number(Index i) const {
-    const double number = first_not_finite(i);
-    fail(i, fmt::format("{:g}", number),
-         std::isfinite(number) ? "a number that single precision can hold" : "a finite number");
+  void fail_number(Index i) const {
+    const DensePiece whole{.count = field_.count, .element = field_.element};
+    for (const DensePiece& piece : field_.pieces.empty() ? std::span(&whole, 1) : std::span(field_.pieces)) {
+      for (Index k = 0; k < piece.count; ++k) {
+        const double number = piece.element->number(at(i) + piece.offset + k * piece.element->bytes);
+        if (std::isfinite(static_cast<Scalar>(number))) continue;
+        fail(i, fmt::format("{:g}", number),
+             std::isfinite(number) ? "a number that single precision can hold" : "a finite number");
+      }
+    }
   }
 
   [[noreturn]] void fail(Index i, const std::string& found, const std::string& expected) const {
@@ -86,18 +88,6 @@ class FieldReader {
       rest = rest.subspan(count);
     }
     return scalars_;
-  }
-
-  // The first number of record `i` that is not finite as a scalar.
-  double first_not_finite(Index i) const {
-    const DensePiece whole{.count = field_.count, .element = field_.element};
-    for (const DensePiece& piece : field_.pieces.empty() ? std::span(&whole, 1) : std::span(field_.pieces)) {
-      for (Index k = 0; k < piece.count; ++k) {
-        const double number = piece.element->number(at(i) + piece.offset + k * piece.element->bytes);
-        if (!std::isfinite(static_cast<Scalar>(number))) return number;
-      }
-    }
-    return 0;
   }
 
   const DenseField& field_;
@@ -221,20 +211,9 @@ consteval bool equals_division() {
 }
 static_assert(equals_division());
 
-void scale_bytes(const std::byte* from, Index count, Scalar* to) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(from);
-  for (Index i = 0; i < count; ++i) to[i] = as_share_of_255(bytes[i]);
-}
-
 // Packed scalars lie at any address.
 void copy_scalars(const std::byte* from, Index count, Scalar* to) {
   if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(Scalar));
-}
-
-// Asks for the memory of a record that will be unpacked soon: records come in random order.
-void prefetch(const std::byte* from, Index bytes) {
-  constexpr Index kLine = 64;
-  for (Index i = 0; i < bytes; i += kLine) __builtin_prefetch(from + i);
 }
 
 }  // namespace
@@ -266,30 +245,18 @@ DenseSource::DenseSource(DenseFields fields) : fields_(std::move(fields)) {
   if (fields_.targets && fields_.targets->file.path != file.path)
     info_.label_file = fields_.targets->file.path;
   bool compressed = false;
-  std::set<std::string> counted;
-  for (const DenseField* field : all_fields()) {
-    compressed |= field->file.compressed;
-    const bool is_new = counted.insert(split_array_path(field->file.path).file).second;
-    if (is_new) info_.source_bytes += field->file.file_bytes;
+  const auto add_file = [&](const DenseField& field) {
+    compressed |= field.file.compressed;
+    const std::string path = split_array_path(field.file.path).file;
+    if (std::ranges::count(files_, path) > 0) return;
+    files_.push_back(path);
+    info_.source_bytes += field.file.file_bytes;
+  };
+  add_file(fields_.features);
+  for (const auto& field : {fields_.targets, fields_.weights, fields_.lengths}) {
+    if (field) add_file(*field);
   }
   chunks_ = even_chunks(info_.rows, info_.record_bytes, compressed);
-}
-
-std::vector<const DenseField*> DenseSource::all_fields() const {
-  std::vector<const DenseField*> all{&fields_.features};
-  if (fields_.targets) all.push_back(&*fields_.targets);
-  if (fields_.weights) all.push_back(&*fields_.weights);
-  if (fields_.lengths) all.push_back(&*fields_.lengths);
-  return all;
-}
-
-std::vector<std::string> DenseSource::files() const {
-  std::vector<std::string> files;
-  for (const DenseField* field : all_fields()) {
-    const std::string file = split_array_path(field->file.path).file;
-    if (std::ranges::find(files, file) == files.end()) files.push_back(file);
-  }
-  return files;
 }
 
 std::vector<Note> DenseSource::notes() const {
@@ -328,11 +295,15 @@ std::unique_ptr<ChunkReader> DenseSource::reader(const TargetRule& rule) const {
 
 void DenseLayout::unpack(std::span<const std::byte* const> records, Matrix& x, Matrix& y) const {
   constexpr std::size_t kAhead = 4;
+  constexpr Index kLine = 64;
   for (std::size_t row = 0; row < records.size(); ++row) {
-    if (row + kAhead < records.size()) prefetch(records[row + kAhead], record_bytes());
+    // Records come in random order: the memory of one that will be unpacked soon is asked for.
+    for (Index i = 0; row + kAhead < records.size() && i < record_bytes(); i += kLine)
+      __builtin_prefetch(records[row + kAhead] + i);
     Scalar* to = x.data() + static_cast<Index>(row) * features;
     if (byte_features) {
-      scale_bytes(records[row], features, to);
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(records[row]);
+      for (Index i = 0; i < features; ++i) to[i] = as_share_of_255(bytes[i]);
     } else {
       copy_scalars(records[row], features, to);
     }

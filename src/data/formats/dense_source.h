@@ -67,10 +67,8 @@ class DenseSource final : public RecordSource {
   /// Features, targets and weights must have as many records.
   explicit DenseSource(DenseFields fields);
 
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override;
-  std::vector<std::string> files() const override;
+  std::vector<std::string> files() const override { return files_; }
   /// The share of padding, where records have lengths.
   std::vector<Note> notes() const override;
   std::vector<Scalar> lengths() const override;
@@ -80,12 +78,9 @@ class DenseSource final : public RecordSource {
   }
 
  private:
-  std::vector<const DenseField*> all_fields() const;
-
   DenseFields fields_;
   DenseLayout layout_;
-  DatasetInfo info_;
-  std::vector<Chunk> chunks_;
+  std::vector<std::string> files_;
 };
 
 /// Chunks of `rows` records, of about half a MiB each.

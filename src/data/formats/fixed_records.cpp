@@ -13,7 +13,6 @@
 //   record = coarse fine image        CIFAR-100, 3074 bytes; the label is the fine one
 //   image = 32x32 bytes of red, then of green, then of blue
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -66,7 +65,7 @@ FormatEntry fixed_format(std::string name, std::string help, const std::vector<s
                       return open_files(request, Labels::kWithTheRecords, {}, [&](const FileGroup& files) {
                         FixedRecords found = records(request.options);
                         if (request.input) found.fields.targets.reset();
-                        return open_fixed_records(files.records, std::move(found));
+                        return open_fixed_records(files.records.path, std::move(found));
                       });
                     }};
   entry.options.insert(entry.options.end(), own_options.begin(), own_options.end());
@@ -88,11 +87,9 @@ Shape parse_shape(const std::string& field, std::string_view text) {
   Index count = 1;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    Index size = 0;
-    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, size);
-    if (error != std::errc() || stop != text.data() + end || size < 1 || size > kMaxFixedBytes / count) {
+    const Index size = number_in<Index>(text.substr(begin, end - begin)).value_or(0);
+    if (size < 1 || size > kMaxFixedBytes / count)
       refuse_layout(field, "sizes above 0, and no more than 2 GiB in a record");
-    }
     count *= size;
     shape.dims.push_back(size);
     begin = end + 1;

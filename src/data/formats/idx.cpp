@@ -27,12 +27,6 @@ const Element* idx_element(std::byte code) {
   return name == kNames.end() ? nullptr : find_element(name->second, ByteOrder::kBig);
 }
 
-Index big_endian(const std::byte* bytes) {
-  Index value = 0;
-  for (int i = 0; i < 4; ++i) value = value << 8 | std::to_integer<Index>(bytes[i]);
-  return value;
-}
-
 void read_idx_header(ByteStream& stream, ArrayFile& file) {
   const std::string& path = file.records.path;
   std::array<std::byte, 4> magic{};
@@ -52,7 +46,9 @@ void read_idx_header(ByteStream& stream, ArrayFile& file) {
   error_if<DataError>(size_bytes < std::ssize(sizes),
                       "'{}' is truncated in its header: expected {} bytes, found {}{}", path,
                       4 + sizes.size(), 4 + size_bytes, stream.cut_off());
-  for (std::size_t i = 0; i < sizes.size(); i += 4) file.sizes.push_back(big_endian(sizes.data() + i));
+  const Element* const size = find_element("u32", ByteOrder::kBig);
+  for (std::size_t i = 0; i < sizes.size(); i += 4)
+    file.sizes.push_back(static_cast<Index>(size->number(sizes.data() + i)));
   file.records.offset = 4 + std::ssize(sizes);
 }
 

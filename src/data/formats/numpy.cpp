@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,24 @@ NumpyType parse_numpy_type(std::string_view type) {
   found.element = type.substr(1) == "b1" ? find_element("bool", order)
                                          : find_element(fmt::format("{}{}", type[1], 8 * number), order);
   return found;
+}
+
+// Takes "(60000, 28, 28)" off the start of a text; nothing if no shape stands there.
+std::optional<std::vector<Index>> take_sizes(std::string_view& text) {
+  const std::size_t end = text.find(')');
+  if (!text.starts_with('(') || end == std::string_view::npos) return std::nullopt;
+  std::string_view inside = text.substr(1, end - 1);
+  text.remove_prefix(end + 1);
+  std::vector<Index> sizes;
+  for (;;) {
+    inside.remove_prefix(std::min(inside.find_first_not_of(" ,"), inside.size()));
+    if (inside.empty()) return sizes;
+    Index size = 0;
+    const auto [stop, error] = std::from_chars(inside.data(), inside.data() + inside.size(), size);
+    if (error != std::errc() || size < 0) return std::nullopt;
+    inside.remove_prefix(static_cast<std::size_t>(stop - inside.data()));
+    sizes.push_back(size);
+  }
 }
 
 // Fields of fields are called "outer.inner". Errors: DataError saying what is wrong with them.
@@ -112,21 +131,6 @@ class FieldParser {
     return name;
   }
 
-  std::vector<Index> take_shape() {
-    std::vector<Index> sizes;
-    expect('(');
-    while (!take(')')) {
-      skip_blanks();
-      Index size = 0;
-      const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), size);
-      if (error != std::errc() || size < 0) fail("a shape");
-      rest_.remove_prefix(static_cast<std::size_t>(stop - rest_.data()));
-      sizes.push_back(size);
-      take(',');
-    }
-    return sizes;
-  }
-
   void add_bytes(Index bytes) {
     if (bytes < 0 || bytes > kMaxRecordBytes - found_.record_bytes) fail("no more than 2 GiB in a record");
     found_.record_bytes += bytes;
@@ -153,7 +157,12 @@ class FieldParser {
   // The type and the shape of a field.
   void parse_type(const std::string& name) {
     ArrayField field{.name = name, .type = take_text(), .shape = {}, .piece = {}};
-    if (take(',')) field.shape = take_shape();
+    if (take(',')) {
+      skip_blanks();
+      const auto shape = take_sizes(rest_);
+      if (!shape) fail("a shape");
+      field.shape = *shape;
+    }
     const NumpyType type = parse_numpy_type(field.type);
     Index count = 1;
     Index bytes = type.bytes;
@@ -180,12 +189,6 @@ constexpr int kNewestVersion = 3;  // version 2 with a header in UTF-8
   throw DataError("'{}' is not an array file of numpy: {}", path, what);
 }
 
-Index little_endian(std::span<const std::byte> bytes) {
-  Index value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<Index>(bytes[i]);
-  return value;
-}
-
 std::string read_numpy_header(ByteStream& stream, const std::string& path, Index& offset) {
   std::array<std::byte, 12> start{};
   const Index found = stream.read(std::span(start).first(8));
@@ -208,7 +211,8 @@ std::string read_numpy_header(ByteStream& stream, const std::string& path, Index
   const auto length = std::span(start).subspan(8, length_bytes);
   if (stream.read(length) < static_cast<Index>(length_bytes))
     refuse_numpy_file(path, "it ends in its header");
-  const Index header_bytes = little_endian(length);
+  const Element* const number = find_element(length_bytes == 2 ? "u16" : "u32", ByteOrder::kLittle);
+  const auto header_bytes = static_cast<Index>(number->number(length.data()));
   if (header_bytes > kMaxHeaderBytes) {
     refuse_numpy_file(path, fmt::format("its header states a length of {} bytes, expected at most {}",
                                         header_bytes, kMaxHeaderBytes));
@@ -244,22 +248,10 @@ const Element* numpy_element(std::string_view value, const std::string& path) {
 
 std::vector<Index> sizes_of(std::string_view header, const std::string& path) {
   std::string_view value = value_of(header, "shape", path);
-  const std::size_t end = value.find(')');
-  if (!value.starts_with('(') || end == std::string_view::npos)
-    refuse_numpy_file(path, "its header has no shape");
-  value = value.substr(1, end - 1);
-  std::vector<Index> sizes;
-  while (!value.empty()) {
-    value.remove_prefix(std::min(value.find_first_not_of(" ,"), value.size()));
-    if (value.empty()) break;
-    Index size = 0;
-    const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), size);
-    if (error != std::errc() || size < 0) refuse_numpy_file(path, "its header has a shape that is none");
-    sizes.push_back(size);
-    value.remove_prefix(static_cast<std::size_t>(stop - value.data()));
-  }
-  if (sizes.empty()) refuse_numpy_file(path, "it holds a single number, expected an array");
-  return sizes;
+  const auto sizes = take_sizes(value);
+  if (!sizes) refuse_numpy_file(path, "its header has a shape that is none");
+  if (sizes->empty()) refuse_numpy_file(path, "it holds a single number, expected an array");
+  return *sizes;
 }
 
 std::vector<std::string> names_of_numbers(const std::vector<ArrayField>& fields) {

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/inputs/byte_stream.h"
 
 namespace lockstep {
 namespace {
@@ -16,44 +16,39 @@ constexpr const char* kInputKey = "--input";
 
 // The files that are asked for; all paths are empty if the config names nothing.
 FileGroup files_of(const OpenRequest& request, Labels labels) {
+  const DataOptions& options = request.options;
   if (request.input) {
-    return {.records = *request.input,
-            .lengths = request.lengths,
-            .records_key = kInputKey,
-            .lengths_key = "--lengths",
-            .record = request.options.record,
+    return {.records = {*request.input, kInputKey},
+            .lengths = {request.lengths, "--lengths"},
+            .record = options.record,
             .numbers = request.numbers};
   }
-  FileGroup files;
-  const DataOptions& options = request.options;
-  const Split split = request.split;
-  files.records_key = "data." + to_string(split);
-  files.labels_key = files.records_key + "_labels";
-  files.weights_key = files.records_key + "_weights";
-  files.lengths_key = files.records_key + "_lengths";
-  files.record = options.record;
-  files.records = of_split(split, options.train, options.validation, options.test);
-  if (labels == Labels::kInFilesOfTheirOwn) {
-    files.labels = of_split(split, options.train_labels, options.validation_labels, options.test_labels);
-    files.weights = of_split(split, options.train_weights, options.validation_weights, options.test_weights);
-    files.lengths = of_split(split, options.train_lengths, options.validation_lengths, options.test_lengths);
-  }
-  const auto refuse_without_records = [&files](const std::string& path, const std::string& key,
-                                               const char* noun) {
-    if (!files.records.empty() || !files.labels.empty() || path.empty()) return;
-    throw ConfigError("{} is set, but {} is not: name the file with the records of these {}", key,
-                      files.records_key, noun);
+  const std::string key = "data." + to_string(request.split);
+  const auto beside = [&](const char* ending, const std::string& train, const std::string& validation,
+                          const std::string& test) {
+    const bool there = labels == Labels::kInFilesOfTheirOwn;
+    return NamedFile{there ? of_split(request.split, train, validation, test) : "", key + ending};
   };
-  refuse_without_records(files.weights, files.weights_key, "weights");
-  refuse_without_records(files.lengths, files.lengths_key, "lengths");
-  if (files.records.empty() && files.labels.empty()) {
-    if (split != Split::kTrain) return files;
+  const FileGroup files{
+      .records = {of_split(request.split, options.train, options.validation, options.test), key},
+      .labels = beside("_labels", options.train_labels, options.validation_labels, options.test_labels),
+      .weights = beside("_weights", options.train_weights, options.validation_weights, options.test_weights),
+      .lengths = beside("_lengths", options.train_lengths, options.validation_lengths, options.test_lengths),
+      .record = options.record};
+  const bool no_records = files.records.path.empty();
+  const bool no_labels = files.labels.path.empty();
+  for (const auto& [file, noun] :
+       {std::pair(&files.weights, "weights"), std::pair(&files.lengths, "lengths")}) {
+    error_if(no_records && no_labels && !file->path.empty(),
+             "{} is set, but {} is not: name the file with the records of these {}", file->key, key, noun);
+  }
+  if (no_records && no_labels) {
+    if (request.split != Split::kTrain) return files;
     throw ConfigError("data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
   }
-  const bool no_labels = files.labels.empty();
-  error_if(files.records.empty() || (no_labels && labels == Labels::kInFilesOfTheirOwn),
-           "{} is set, but {} is not: name the file with the {}",
-           no_labels ? files.records_key : files.labels_key, no_labels ? files.labels_key : files.records_key,
+  error_if(no_records || (no_labels && labels == Labels::kInFilesOfTheirOwn),
+           "{} is set, but {} is not: name the file with the {}", no_labels ? key : files.labels.key,
+           no_labels ? files.labels.key : key,
            no_labels ? "labels of these records" : "records of these labels");
   return files;
 }
@@ -93,15 +88,14 @@ class JoinedReader final : public ChunkReader {
 class JoinedSource final : public RecordSource {
  public:
   JoinedSource(std::vector<std::unique_ptr<RecordSource>> parts, const std::string& name)
-      : parts_(std::move(parts)), info_(parts_.front()->info()) {
+      : parts_(std::move(parts)) {
+    info_ = parts_.front()->info();
     info_.name = name;
     info_.rows = 0;
     info_.source_bytes = 0;
     for (std::size_t part = 0; part < parts_.size(); ++part) add(part);
   }
 
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
     return std::make_unique<JoinedReader>(parts_, part_chunks_, rule);
   }
@@ -109,26 +103,18 @@ class JoinedSource final : public RecordSource {
               Matrix& targets) const override {
     parts_.front()->unpack(ids, records, x, targets);
   }
-  std::vector<std::string> files() const override {
-    std::vector<std::string> all;
-    for (const auto& part : parts_) {
-      for (const std::string& file : part->files()) all.push_back(file);
-    }
-    return all;
-  }
-  std::vector<Note> notes() const override {
-    std::vector<Note> all;
-    for (const auto& part : parts_) std::ranges::move(part->notes(), std::back_inserter(all));
-    return all;
-  }
-  std::vector<Scalar> lengths() const override {
-    std::vector<Scalar> all;
-    for (const auto& part : parts_) std::ranges::copy(part->lengths(), std::back_inserter(all));
-    return all;
-  }
+  std::vector<std::string> files() const override { return of_parts(&RecordSource::files); }
+  std::vector<Note> notes() const override { return of_parts(&RecordSource::notes); }
+  std::vector<Scalar> lengths() const override { return of_parts(&RecordSource::lengths); }
   std::string file_of(const Chunk& chunk) const override { return at(parts_, chunk.file)->files().front(); }
 
  private:
+  template <class T>
+  std::vector<T> of_parts(std::vector<T> (RecordSource::*list)() const) const {
+    std::vector<T> all;
+    for (const auto& part : parts_) std::ranges::move((*part.*list)(), std::back_inserter(all));
+    return all;
+  }
   void add(std::size_t part) {
     const RecordSource& source = *parts_[part];
     const DatasetInfo& added = source.info();
@@ -152,39 +138,32 @@ class JoinedSource final : public RecordSource {
   }
 
   std::vector<std::unique_ptr<RecordSource>> parts_;
-  DatasetInfo info_;
-  std::vector<Chunk> chunks_;
   std::vector<PartChunk> part_chunks_;
 };
 
 std::unique_ptr<RecordSource> open_all(const FileGroup& files, std::span<const std::string> extensions,
                                        const OpenGroup& open) {
-  const bool of_input = files.records_key == kInputKey;
-  const std::vector<std::string> records = of_input
-                                               ? list_input_files(files.records, extensions)
-                                               : list_files(files.records, extensions, files.records_key);
-  // A file beside each file of records; "" for each if the config names none.
-  const auto list_beside = [&](const std::string& path, const std::string& key, const char* noun) {
-    if (path.empty()) return std::vector<std::string>(records.size());
-    std::vector<std::string> beside = list_files(path, extensions, key);
-    if (beside.size() == records.size()) return beside;
-    throw DataError("{} names {} files, but {} names {}: expected a file of {} for each file of records",
-                    files.records_key, records.size(), key, beside.size(), noun);
-  };
-  const std::vector<std::string> labels = list_beside(files.labels, files.labels_key, "labels");
-  const std::vector<std::string> weights = list_beside(files.weights, files.weights_key, "weights");
-  const std::vector<std::string> lengths = list_beside(files.lengths, files.lengths_key, "lengths");
-  std::vector<std::unique_ptr<RecordSource>> sources;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    FileGroup group = files;
-    group.records = records[i];
-    group.labels = labels[i];
-    group.weights = weights[i];
-    group.lengths = lengths[i];
-    sources.push_back(open(group));
+  const auto& [path, key] = files.records;
+  const std::vector<std::string> records =
+      key == kInputKey ? list_input_files(path, extensions) : list_files(path, extensions, key);
+  std::vector<FileGroup> groups(records.size(), files);
+  for (std::size_t i = 0; i < records.size(); ++i) groups[i].records.path = records[i];
+  for (const auto& [member, noun] :
+       {std::pair(&FileGroup::labels, "labels"), std::pair(&FileGroup::weights, "weights"),
+        std::pair(&FileGroup::lengths, "lengths")}) {
+    const NamedFile& named = files.*member;
+    if (named.path.empty()) continue;
+    const std::vector<std::string> beside = list_files(named.path, extensions, named.key);
+    if (beside.size() != records.size()) {
+      throw DataError("{} names {} files, but {} names {}: expected a file of {} for each file of records",
+                      key, records.size(), named.key, beside.size(), noun);
+    }
+    for (std::size_t i = 0; i < beside.size(); ++i) (groups[i].*member).path = beside[i];
   }
+  std::vector<std::unique_ptr<RecordSource>> sources;
+  for (const FileGroup& group : groups) sources.push_back(open(group));
   if (sources.size() == 1) return std::move(sources.front());
-  return std::make_unique<JoinedSource>(std::move(sources), files.records);
+  return std::make_unique<JoinedSource>(std::move(sources), path);
 }
 
 }  // namespace
@@ -268,7 +247,7 @@ std::unique_ptr<RecordSource> open_files(const OpenRequest& request, Labels labe
   std::unique_ptr<RecordSource> source;
   request.peers.agree([&] {
     const FileGroup files = files_of(request, labels);
-    if (request.input || !files.records.empty()) source = open_all(files, extensions, open);
+    if (request.input || !files.records.path.empty()) source = open_all(files, extensions, open);
   });
   return source;
 }

@@ -58,17 +58,18 @@ class RecordFileReader {
 
 // Opening the files of a data set whose sizes stand in their headers, or follow from their sizes.
 
-/// One file of records, and the files of its labels, weights and lengths ("" where there is none), with the
-/// config keys that name them.
+/// A path, "" where there is none, and the config key, or the flag, that names it.
+struct NamedFile {
+  std::string path = {};
+  std::string key = {};
+};
+
+/// One file of records, and the files of its labels, weights and lengths.
 struct FileGroup {
-  std::string records = {};
-  std::string labels = {};
-  std::string weights = {};
-  std::string lengths = {};
-  std::string records_key = {};
-  std::string labels_key = {};
-  std::string weights_key = {};
-  std::string lengths_key = {};
+  NamedFile records = {};
+  NamedFile labels = {};
+  NamedFile weights = {};
+  NamedFile lengths = {};
   RecordShape record = RecordShape::kAuto;
   bool numbers = false;  ///< see OpenRequest
 };

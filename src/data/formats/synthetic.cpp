@@ -66,9 +66,6 @@ class SyntheticSource : public RecordSource {
     }
   }
 
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
-
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
     check_targets(options_, rule);
     return std::make_unique<ComputedReader>();
@@ -106,8 +103,6 @@ class SyntheticSource : public RecordSource {
   Stream samples_;
   std::uint64_t seed_;
   std::vector<Scalar> shared_;  // a row for the centre of each class, or one row of weights
-  std::vector<Chunk> chunks_;
-  DatasetInfo info_;
 };
 
 // Synthetic data are equal on all ranks: there is nothing to agree on.

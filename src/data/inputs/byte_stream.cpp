@@ -50,18 +50,6 @@ class PlainInput final : public ByteStream::Input {
   Index bytes_ = 0;
 };
 
-std::unique_ptr<ByteStream::Input> open_input(const ArrayPath& path, Packing packing) {
-  if (!path.array.empty()) return ends_as(path.file, ".npz") ? open_array(path) : open_hdf5(path);
-  return packing == Packing::kNone ? open_plain(path.file) : open_gzip(path.file);
-}
-
-void split_off_fields(ArrayPath& path) {
-  const std::size_t colon = path.array.find(':');
-  if (colon == std::string::npos) return;
-  path.fields = path.array.substr(colon + 1);
-  path.array.resize(colon);
-}
-
 namespace fs = std::filesystem;
 
 std::vector<std::string> files_of_directory(const std::string& path, std::span<const std::string> extensions,
@@ -107,17 +95,13 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
-// " in '/home/me'" for a path that begins nowhere else.
-std::string describe_start(const std::string& path) {
-  std::error_code unknown;
-  const fs::path here = fs::current_path(unknown);
-  return unknown || fs::path(path).is_absolute() ? "" : fmt::format(" in '{}'", here.string());
-}
-
 [[noreturn]] void fail_missing(const std::string& text, const std::string& key) {
   const bool is_pattern = text.find_first_of("*?[{") != std::string::npos;
+  std::error_code unknown;
+  const fs::path here = fs::current_path(unknown);
+  const bool begins_here = !unknown && !fs::path(text).is_absolute();
   throw DataError("{} names '{}', which does not exist{}{}, or fetch the data set", key, text,
-                  describe_start(text),
+                  begins_here ? fmt::format(" in '{}'", here.string()) : "",
                   is_pattern ? " and matches no file: correct it" : ": correct the path");
 }
 
@@ -150,7 +134,10 @@ ArrayPath split_array_path(const std::string& path) {
     const std::size_t end = lower.find(archive);
     if (end == std::string::npos) continue;
     ArrayPath found{path.substr(0, end + archive.size() - 1), path.substr(end + archive.size())};
-    if (archive == ".npz:") split_off_fields(found);
+    if (const std::size_t colon = found.array.find(':'); archive == ".npz:" && colon != std::string::npos) {
+      found.fields = found.array.substr(colon + 1);
+      found.array.resize(colon);
+    }
     return found;
   }
   for (const std::string_view array : {".npy:", ".npy.gz:"}) {
@@ -212,7 +199,11 @@ bool ByteStream::Input::pass_over(Index count) {
 ByteStream::ByteStream(const std::string& path, Packing packing, const std::string& encoding) : path_(path) {
   const ArrayPath source = split_array_path(is_standard_input(path) ? "/dev/stdin" : path);
   check_regular_file(source.file);
-  input_ = open_input(source, packing);
+  if (source.array.empty()) {
+    input_ = packing == Packing::kNone ? open_plain(source.file) : open_gzip(source.file);
+  } else {
+    input_ = ends_as(source.file, ".npz") ? open_array(source) : open_hdf5(source);
+  }
   if (!encoding.empty()) input_ = open_decoded(std::move(input_), encoding);
   file_bytes_ = lockstep::file_bytes(source.file);
 }

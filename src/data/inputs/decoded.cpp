@@ -20,15 +20,11 @@ constexpr std::size_t kDecoderBufferBytes = std::size_t{1} << 16;
 // No encoding makes more bytes of UTF-8 out of one of its own.
 constexpr Index kMaxGrowth = 4;
 
-iconv_t no_decoder() {
-  return reinterpret_cast<iconv_t>(-1);
-}
-
 class DecodedInput final : public ByteStream::Input {
  public:
   DecodedInput(std::unique_ptr<ByteStream::Input> encoded, const std::string& encoding)
       : encoded_(std::move(encoded)), encoding_(encoding), decoder_(iconv_open("UTF-8", encoding.c_str())) {
-    if (decoder_ == no_decoder()) {
+    if (decoder_ == reinterpret_cast<iconv_t>(-1)) {
       throw ConfigError(
           "data.encoding = {}: the C library knows no such encoding; 'iconv -l' lists those it knows",
           in_quotes(encoding));

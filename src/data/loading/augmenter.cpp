@@ -14,14 +14,6 @@
 namespace lockstep {
 namespace {
 
-ImageShape image_shape(const Shape& features) {
-  if (const std::optional<ImageShape> image = as_image(features)) return *image;
-  throw ConfigError(
-      "data.augment changes images, of the shape height x width or height x width x channels, but the "
-      "records have the shape {}; remove data.augment",
-      to_string(features));
-}
-
 void check_length(const char* key, std::size_t found, const Shape& features) {
   const bool has_channels = features.sequence || features.dims.size() == 3;
   const Index channels = has_channels ? features.dims.back() : features.size();
@@ -35,26 +27,26 @@ void check_length(const char* key, std::size_t found, const Shape& features) {
 }  // namespace
 
 Augmenter::Augmenter(std::string_view text, const Shape& features, std::uint64_t seed) : seed_(seed) {
-  const ImageShape shape = image_shape(features);
+  const std::optional<ImageShape> shape = as_image(features);
+  error_if(!shape,
+           "data.augment changes images, of the shape height x width or height x width x channels, but the "
+           "records have the shape {}; remove data.augment",
+           to_string(features));
   const TermsOption option{
       .key = "data.augment", .name = "an augmentation name", .example = "crop(4) flip cutout(8)"};
-  for (const Term& spec : parse_terms(text, option)) add(spec, shape);
-}
-
-void Augmenter::add(const Term& spec, const ImageShape& shape) {
-  const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
-  if (!entry.after_normalising && !after_.empty()) {
-    throw ConfigError(
-        "data.augment: {} works on the image as read, but stands after one that works on the normalised "
-        "image; write it first",
-        in_quotes(spec.text));
-  }
-  TermArguments arguments(spec);
-  try {
-    (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
-    arguments.finish();
-  } catch (const ConfigError& error) {
-    throw ConfigError("data.augment: {}: {}", in_quotes(spec.text), error.what());
+  for (const Term& spec : parse_terms(text, option)) {
+    const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
+    error_if(!entry.after_normalising && !after_.empty(),
+             "data.augment: {} works on the image as read, but stands after one that works on the normalised "
+             "image; write it first",
+             in_quotes(spec.text));
+    TermArguments arguments(spec);
+    try {
+      (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, *shape));
+      arguments.finish();
+    } catch (const ConfigError& error) {
+      throw ConfigError("data.augment: {}: {}", in_quotes(spec.text), error.what());
+    }
   }
 }
 

@@ -68,24 +68,23 @@ Fingerprint sum_of_blocks(const std::vector<std::string>& files, Index blocks, P
 }  // namespace
 
 RecordHashes::RecordHashes(const DatasetInfo& info)
-    : feature_bytes_(static_cast<std::size_t>(info.record_bytes) -
-                     static_cast<std::size_t>(info.label_columns()) * sizeof(Scalar)),
-      target_bytes_(static_cast<std::size_t>(info.target_columns) * sizeof(Scalar)),
-      weight_bytes_(info.weighted ? sizeof(Scalar) : 0),
-      has_lengths_(info.has_lengths) {}
+    : bytes_{static_cast<std::size_t>(info.record_bytes - info.label_columns() * Index{sizeof(Scalar)}),
+             static_cast<std::size_t>(info.target_columns) * sizeof(Scalar),
+             info.weighted ? sizeof(Scalar) : 0} {
+  if (info.has_lengths) bytes_.push_back(sizeof(Scalar));
+  sums_.resize(bytes_.size());
+}
 
 void RecordHashes::add(Index id, std::span<const std::byte> record) {
-  features_ += keyed(hash_bytes(record.first(feature_bytes_)), id);
-  labels_ += keyed(hash_bytes(record.subspan(feature_bytes_, target_bytes_)), id);
-  const std::span<const std::byte> behind = record.subspan(feature_bytes_ + target_bytes_);
-  if (weight_bytes_ > 0) weights_ += keyed(hash_bytes(behind.first(weight_bytes_)), id);
-  if (has_lengths_) lengths_ += keyed(hash_bytes(behind.subspan(weight_bytes_)), id);
+  for (std::size_t i = 0; i < bytes_.size(); ++i) {
+    const bool no_weight = i == 2 && bytes_[i] == 0;
+    if (!no_weight) sums_[i] += keyed(hash_bytes(record.first(bytes_[i])), id);
+    record = record.subspan(bytes_[i]);
+  }
 }
 
 Fingerprint RecordHashes::sum(PeerGroup& peers) const {
-  std::vector<std::uint64_t> mine{features_, labels_, weights_};
-  if (has_lengths_) mine.push_back(lengths_);
-  return {.kind = Fingerprint::kRecords, .parts = sum_over_ranks(mine, peers)};
+  return {.kind = Fingerprint::kRecords, .parts = sum_over_ranks(sums_, peers)};
 }
 
 Fingerprint sample_files(const RecordSource& source, PeerGroup& peers) {

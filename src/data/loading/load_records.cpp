@@ -10,6 +10,7 @@
 #include "loaded_records.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/process.h"
+#include "lockstep/data/message.h"
 
 namespace lockstep {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 // Packed bytes that a rank reads before records are exchanged.
 constexpr Index kRoundBytes = Index{8} << 20;
 
-// Records that are functions of their ids.
+// Records that are functions of their ids, or of which nothing is needed.
 class ComputedRecords final : public Records {
  public:
   ComputedRecords(const RecordSource& source, Index rows, RecordPart part)
@@ -25,6 +26,7 @@ class ComputedRecords final : public Records {
   Index rows() const override { return rows_; }
   Index bytes() const override { return 0; }
   void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
+    if (part_ == RecordPart::kNothing) return;
     if (part_ == RecordPart::kAll) return source_.unpack(ids, {}, x, targets);
     // Targets are computed with the features, which nobody wants: record by record.
     const Index columns = source_.info().features.size();
@@ -42,13 +44,6 @@ class ComputedRecords final : public Records {
   RecordPart part_;
 };
 
-class NoRecords final : public Records {
- public:
-  Index rows() const override { return 0; }
-  Index bytes() const override { return 0; }
-  void gather(std::span<const Index>, Matrix&, Matrix&) const override {}
-};
-
 // The chunks of a share that are read before each exchange: at least one, and about kRoundBytes.
 std::vector<Range> rounds_of(std::span<const Chunk> chunks, Range share, Index record_bytes) {
   std::vector<Range> rounds;
@@ -63,22 +58,6 @@ std::vector<Range> rounds_of(std::span<const Chunk> chunks, Range share, Index r
     rounds.back().end = chunk + 1;
   }
   return rounds;
-}
-
-// A record in a buffer: its id, then its bytes.
-void append(Bytes& buffer, Index id, std::span<const std::byte> record) {
-  const auto* name = reinterpret_cast<const std::byte*>(&id);
-  buffer.insert(buffer.end(), name, name + sizeof id);
-  buffer.insert(buffer.end(), record.begin(), record.end());
-}
-
-void unwrap(const Bytes& buffer, LoadedRecords& held) {
-  const auto record = static_cast<std::size_t>(held.record_bytes());
-  for (std::size_t at = 0; at < buffer.size(); at += sizeof(Index) + record) {
-    Index id = 0;
-    std::memcpy(&id, buffer.data() + at, sizeof id);
-    std::memcpy(held.storage_of(id).data(), buffer.data() + at + sizeof id, record);
-  }
 }
 
 // One rank's part of the work.
@@ -137,14 +116,20 @@ class Loading {
       if (rank == peers_.rank()) {
         std::ranges::copy(record, held_.storage_of(id).begin());
       } else {
-        append(at(send_buffers_, rank), id, record);
+        Bytes& buffer = at(send_buffers_, rank);
+        const auto name = std::as_bytes(std::span(&id, 1));
+        buffer.insert(buffer.end(), name.begin(), name.end());
+        buffer.insert(buffer.end(), record.begin(), record.end());
       }
     }
   }
 
   void exchange() {
     for (const Bytes& buffer : peers_.all_to_all(send_buffers_)) {
-      unwrap(buffer, held_);
+      for (MessageReader records(buffer); !records.done();) {
+        const std::span<std::byte> storage = held_.storage_of(records.take<Index>());
+        std::ranges::copy(records.take_bytes(storage.size()), storage.begin());
+      }
     }
     for (Bytes& buffer : send_buffers_) buffer.clear();
   }
@@ -154,7 +139,7 @@ class Loading {
   PeerGroup& peers_;
   LoadedRecords& held_;
   RecordHashes* hashes_;
-  std::vector<Bytes> send_buffers_;
+  std::vector<Bytes> send_buffers_;  // of records: the id, then the bytes
   Bytes packed_;
 };
 
@@ -195,7 +180,8 @@ std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks) {
 
 std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
                                       const RecordNeeds& needs, PeerGroup& peers, Fingerprint* fingerprint) {
-  if (needs.part == RecordPart::kNothing) return std::make_unique<NoRecords>();
+  if (needs.part == RecordPart::kNothing)
+    return std::make_unique<ComputedRecords>(source, 0, RecordPart::kNothing);
   const ReadingRow row(peers.rank() == 0);
   const DatasetInfo& info = source.info();
   if (info.record_bytes == 0) {

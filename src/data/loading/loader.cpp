@@ -10,7 +10,6 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/trace.h"
-#include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
 namespace {

@@ -105,12 +105,6 @@ class MemorySampler final : public RoundRobinSampler {
     if (options().starts > 0) draw_starts(walk(step, replica), out);
   }
 
-  Range steps_of_run(Index step) const {
-    const Index first = round_robin().epoch_of(step) * epoch().steps;
-    const Index begin = step - (step - first) % options().buckets->batches;
-    return {begin, std::min(begin + options().buckets->batches, first + epoch().steps)};
-  }
-
   std::shared_ptr<const Run> make_run(Range steps, Index replica) const {
     const BucketOptions& buckets = *options().buckets;
     const auto size = [&](Index step) { return round_robin().numbers(step, replica).size(); };
@@ -143,7 +137,10 @@ class MemorySampler final : public RoundRobinSampler {
       const std::shared_ptr<const Run>& last = at(runs_, replica);
       if (last && last->steps.contains(step)) return last;
     }
-    std::shared_ptr<const Run> run = make_run(steps_of_run(step), replica);
+    const Index first = round_robin().epoch_of(step) * epoch().steps;
+    const Index begin = step - (step - first) % options().buckets->batches;
+    const Index end = std::min(begin + options().buckets->batches, first + epoch().steps);
+    std::shared_ptr<const Run> run = make_run({begin, end}, replica);
     const std::lock_guard lock(mutex_);
     return at(runs_, replica) = std::move(run);
   }
@@ -183,11 +180,8 @@ class StreamSampler final : public RoundRobinSampler {
   explicit StreamSampler(const SamplingOptions& options) : RoundRobinSampler(options), order_(options) {}
 
   void ids(Index step, Index replica, std::vector<Index>& out) const override {
-    const Range numbers = round_robin().numbers(step, replica);
     out.clear();
-    if (numbers.empty()) return;
-    StreamOrder::Samples samples(order_, round_robin().epoch_of(step), replica);
-    for (Index number = numbers.begin; number < numbers.end; ++number) out.push_back(samples.record(number));
+    order_.take(round_robin().epoch_of(step), replica, round_robin().numbers(step, replica), out);
   }
 
  private:

@@ -7,7 +7,7 @@
 // 3. make_walk() takes a replica's shard, a range of positions of the sequence, finds the units that overlap
 //    it, permutes them again with a key of epoch and replica, and lists their records as pieces. Units at
 //    both ends of the shard contribute only a part.
-// 4. Samples::record() permutes the records of a window of the walk.
+// 4. take() permutes the records of a window of the walk.
 //
 // Permutations are keyed (KeyedPermutation) and need no memory, so any record of any epoch is found without
 // the ones before it. Only walks are stored: the last one of each replica, under a lock, since loader threads
@@ -29,13 +29,6 @@ constexpr std::size_t kStrays = 4;
 // So many files that whole ones keep all replicas busy.
 constexpr Index kFilesPerReplica = 4;
 
-bool by_files(const SamplingOptions& options) {
-  const ShardBy by = options.stream->shard_by;
-  if (by != ShardBy::kAuto) return by == ShardBy::kFile;
-  const Index files = options.stream->chunks->back().file + 1;
-  return files >= kFilesPerReplica * options.replicas;
-}
-
 }  // namespace
 
 Index StreamWalk::record(Index k) const {
@@ -52,7 +45,9 @@ StreamOrder::StreamOrder(const SamplingOptions& options)
 
 std::vector<StreamOrder::Unit> StreamOrder::make_units() const {
   const std::vector<Chunk>& chunks = *options_.stream->chunks;
-  const bool files = by_files(options_);
+  const ShardBy by = options_.stream->shard_by;
+  const bool files = by == ShardBy::kAuto ? chunks.back().file + 1 >= kFilesPerReplica * options_.replicas
+                                          : by == ShardBy::kFile;
   std::vector<Unit> units;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const bool joins = i > 0 && (files ? chunks[i].file == chunks[i - 1].file : chunks[i].follows_on);
@@ -86,15 +81,6 @@ Range StreamOrder::shard(Index replica) const {
   return split_evenly(options_.rows, options_.replicas, replica);
 }
 
-void StreamOrder::add_pieces(const Unit& unit, Range records, StreamWalk& walk) const {
-  for (Index chunk = unit.chunks.begin; chunk < unit.chunks.end; ++chunk) {
-    const Range piece = intersect(at(*options_.stream->chunks, chunk).records, records);
-    if (piece.empty()) continue;
-    walk.pieces.push_back(piece);
-    walk.ends.push_back(walk.size() + piece.size());
-  }
-}
-
 std::shared_ptr<const StreamWalk> StreamOrder::make_walk(Index epoch, Index replica) const {
   const Sequence anew = reassigned() ? sequence(epoch) : Sequence{};
   const Sequence& sequence = reassigned() ? anew : first_;
@@ -112,7 +98,13 @@ std::shared_ptr<const StreamWalk> StreamOrder::make_walk(Index epoch, Index repl
     const auto position = static_cast<std::size_t>(first + order(i));
     const Unit& unit = units_[sequence.units[position]];
     const Index shift = unit.records.begin - sequence.begins[position];
-    add_pieces(unit, intersect(unit.records, {shard.begin + shift, shard.end + shift}), *walk);
+    for (Index chunk = unit.chunks.begin; chunk < unit.chunks.end; ++chunk) {
+      const Range piece =
+          intersect(at(*options_.stream->chunks, chunk).records, {shard.begin + shift, shard.end + shift});
+      if (piece.empty()) continue;
+      walk->pieces.push_back(piece);
+      walk->ends.push_back(walk->size() + piece.size());
+    }
   }
   assert(walk->size() == shard.size());
   return walk;
@@ -155,26 +147,19 @@ StreamOrder::Window StreamOrder::next(const Window& window, Index replica) const
   return {window.epoch + (last ? 1 : 0), {begin, std::min(begin + options_.stream->window, records)}};
 }
 
-StreamOrder::Samples::Samples(const StreamOrder& order, Index epoch, Index replica)
-    : order_(order),
-      epoch_(epoch),
-      replica_(replica),
-      walk_(order.walk(epoch, replica)),
-      within_(1, StreamKey{}) {}
-
-Index StreamOrder::Samples::record(Index k) {
-  const SamplingOptions& options = order_.options_;
-  const Index size = options.stream->window;
-  const Index begin = k / size * size;
-  if (k / size != window_) {
-    window_ = k / size;
-    within_ = KeyedPermutation(std::min(size, walk_->size() - begin),
-                               {.seed = options.seed,
-                                .purpose = Purpose::kWindow,
-                                .a = static_cast<std::uint64_t>(epoch_ * options.replicas + replica_),
-                                .b = static_cast<std::uint64_t>(window_)});
+void StreamOrder::take(Index epoch, Index replica, Range numbers, std::vector<Index>& records) const {
+  const std::shared_ptr<const StreamWalk> walk = this->walk(epoch, replica);
+  const Index size = options_.stream->window;
+  for (Index window = numbers.begin / size; window * size < numbers.end; ++window) {
+    const Index begin = window * size;
+    const KeyedPermutation order(std::min(size, walk->size() - begin),
+                                 {.seed = options_.seed,
+                                  .purpose = Purpose::kWindow,
+                                  .a = static_cast<std::uint64_t>(epoch * options_.replicas + replica),
+                                  .b = static_cast<std::uint64_t>(window)});
+    const Range taken = intersect(numbers, {begin, begin + size});
+    for (Index k = taken.begin; k < taken.end; ++k) records.push_back(walk->record(begin + order(k - begin)));
   }
-  return walk_->record(begin + within_(k - begin));
 }
 
 StreamedRecords::StreamedRecords(const RecordSource& source, const TargetRule& rule,

@@ -14,11 +14,10 @@
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/loading/load_records.h"
+#include "lockstep/data/message.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/table_text.h"
-#include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/number.h"
-#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {

@@ -29,7 +29,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -330,52 +329,28 @@ Folds fold_by_record(Index rows, Index folds, std::uint64_t seed) {
 
 // The records that parts are taken from: those of a table by the texts of its columns, others by their
 // targets.
-class Parted {
- public:
-  Parted(const TableRecords* table, const RecordSource* whole, PeerGroup& peers)
-      : table_(table), whole_(whole), peers_(peers) {}
+struct Parted {
+  const TableRecords* table;  // or, where this is null:
+  const RecordSource* whole;
+  PeerGroup& peers;
 
-  Index rows() const { return table_ != nullptr ? table_->rows : whole_->info().rows; }
-  const std::string& name() const { return table_ != nullptr ? table_->name : whole_->info().name; }
-
-  // Errors: ConfigError for records that cannot be divided.
-  void check(const ValidationPart& part, Index records) const {
-    if (whole_ != nullptr && whole_->info().record_bytes == 0) {
-      throw ConfigError(
-          "{} needs records of files; synthetic ones have a validation set of their own, "
-          "data.synthetic_validation_rows",
-          part.setting);
-    }
-    if (part.reads_column() && table_ == nullptr) {
-      throw ConfigError(
-          "{} reads a column of a table (csv), and '{}' is none: its records can be divided by record or by "
-          "class (stratified)",
-          part.setting, name());
-    }
-    if (records >= part.folds) return;
-    throw ConfigError("{} needs {} records at least, and '{}' has {}", part.setting, part.folds, name(),
-                      records);
-  }
-
-  // *Collective.*
-  FoldTargets targets(const ValidationPart& part) const {
-    if (table_ == nullptr) return read_targets(*whole_, part, peers_);
-    FoldTargets found;
-    peers_.agree([&] { found = targets_of(*table_, part); });
-    return found;
-  }
-  ColumnValues values(const ValidationPart& part) const {
-    ColumnValues values;
-    peers_.agree([&] { values = table_->texts.values(part.column, part.setting); });
-    return values;
-  }
-  void agree(const std::function<void()>& work) const { peers_.agree(work); }
-
- private:
-  const TableRecords* table_;  // or, where this is null:
-  const RecordSource* whole_;
-  PeerGroup& peers_;
+  Index rows() const { return table != nullptr ? table->rows : whole->info().rows; }
+  const std::string& name() const { return table != nullptr ? table->name : whole->info().name; }
 };
+
+// Errors: ConfigError if so many of the records cannot be divided.
+void check_divisible(const ValidationPart& part, const Parted& records, Index count) {
+  error_if(records.whole != nullptr && records.whole->info().record_bytes == 0,
+           "{} needs records of files; synthetic ones have a validation set of their own, "
+           "data.synthetic_validation_rows",
+           part.setting);
+  error_if(part.reads_column() && records.table == nullptr,
+           "{} reads a column of a table (csv), and '{}' is none: its records can be divided by record or by "
+           "class (stratified)",
+           part.setting, records.name());
+  error_if(count < part.folds, "{} needs {} records at least, and '{}' has {}", part.setting, part.folds,
+           records.name(), count);
+}
 
 // The classes of the records, or the values of a column, if they are divided by either.
 struct DividedBy {
@@ -417,8 +392,12 @@ DividedBy divided_by(const ValidationPart& part, const Parted& records, std::spa
     all.resize(ids.size());
   };
   DividedBy by;
-  if (part.by == By::kClass) by.classes = records.targets(part);
-  if (part.reads_column()) by.values = records.values(part);
+  const bool by_class = part.by == By::kClass;
+  if (by_class && records.table == nullptr) by.classes = read_targets(*records.whole, part, records.peers);
+  records.peers.agree([&] {
+    if (by_class && records.table != nullptr) by.classes = targets_of(*records.table, part);
+    if (part.reads_column()) by.values = records.table->texts.values(part.column, part.setting);
+  });
   choose(by.classes.targets);
   choose(by.values.texts);
   return by;
@@ -484,10 +463,10 @@ Note mark(const ValidationPart& part, FoldNumber number, std::uint64_t seed, con
   for (Index id = 0; id < std::ssize(marks); ++id) {
     if (at(marks, id) == 0) ids.push_back(id);
   }
-  records.agree([&] { records.check(part, std::ssize(ids)); });
+  records.peers.agree([&] { check_divisible(part, records, std::ssize(ids)); });
   const DividedBy by = divided_by(part, records, ids);
   ShareChoice choice;
-  records.agree([&] {
+  records.peers.agree([&] {
     if (part.folds > 0) {
       choice.fold_of = choose_folds(part, by, seed, std::ssize(ids));
       return;
@@ -545,11 +524,11 @@ std::vector<std::string> dividing_columns(const DataParts& parts, const TableOpt
 }
 
 HoldOut hold_out(const DataParts& parts, std::uint64_t seed, const TableRecords& table, PeerGroup& peers) {
-  return hold_out(parts, seed, Parted(&table, nullptr, peers));
+  return hold_out(parts, seed, {&table, nullptr, peers});
 }
 
 HoldOut hold_out(const DataParts& parts, std::uint64_t seed, const RecordSource& whole, PeerGroup& peers) {
-  return hold_out(parts, seed, Parted(nullptr, &whole, peers));
+  return hold_out(parts, seed, {nullptr, &whole, peers});
 }
 
 }  // namespace lockstep

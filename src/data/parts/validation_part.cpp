@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -116,12 +115,7 @@ void parse_fold(std::string_view inside, ValidationPart& part) {
   const std::size_t comma = std::min(inside.find(','), inside.size());
   const std::string_view number = inside.substr(0, comma);
   const std::size_t slash = std::min(number.find('/'), number.size());
-  const auto whole = [](std::string_view text) {
-    text = trimmed(text);
-    Index value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? value : 0;
-  };
+  const auto whole = [](std::string_view text) { return number_in<Index>(trimmed(text)).value_or(0); };
   part.fold = whole(number.substr(0, slash));
   part.folds = whole(number.substr(std::min(slash + 1, number.size())));
   if (part.folds < 2 || part.folds > kMaxFolds || part.fold < 1 || part.fold > part.folds) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
@@ -62,8 +61,7 @@ class PassedBy {
  private:
   struct Set {
     bool wanted = false;
-    std::map<Index, PageMemory> chunks =
-        {};  // by their number among those of the whole; given back one by one
+    std::map<Index, PageMemory> chunks = {};  // by number among those of the whole; given back one by one
   };
   std::mutex mutex_;
   std::map<Split, Set> sets_;
@@ -74,12 +72,9 @@ class PartSource final : public RecordSource {
  public:
   PartSource(std::shared_ptr<const RecordSource> whole, HoldOut held, Split split,
              std::shared_ptr<PassedBy> passed_by)
-      : whole_(std::move(whole)),
-        held_(std::move(held)),
-        split_(split),
-        passed_by_(std::move(passed_by)),
-        info_(whole_->info()) {
+      : whole_(std::move(whole)), held_(std::move(held)), split_(split), passed_by_(std::move(passed_by)) {
     if (!trains()) passed_by_->expect(split_, true);
+    info_ = whole_->info();
     info_.rows = 0;
     const std::span<const Chunk> chunks = whole_->chunks();
     for (std::size_t i = 0; i < chunks.size(); ++i) add(chunks[i], static_cast<Index>(i));
@@ -87,8 +82,6 @@ class PartSource final : public RecordSource {
 
   ~PartSource() override { passed_by_->expect(split_, false); }
 
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
   std::string schema() const override { return whole_->schema(); }
   // Told once, by the part to train on; the other one says how it was chosen.
   std::vector<Note> notes() const override {
@@ -208,8 +201,6 @@ class PartSource final : public RecordSource {
   HoldOut held_;
   Split split_;
   std::shared_ptr<PassedBy> passed_by_;
-  DatasetInfo info_;
-  std::vector<Chunk> chunks_;
   std::vector<Index> positions_;  // index of each chunk among those of the whole
 };
 

@@ -11,6 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/data/formats/format.h"
 #include "lockstep/data/inputs/byte_stream.h"
+#include "lockstep/data/message.h"
 #include "token_file.h"
 
 namespace lockstep {
@@ -67,44 +68,36 @@ TokenFile open_tokens(const std::string& path) {
       path);
 }
 
-// *Collective.* The texts of rank 0.
-std::vector<std::string> share_texts(const std::vector<std::string>& mine, PeerGroup& peers) {
-  std::vector<std::string> shared;
-  for (const std::string& text : mine) {
-    const Bytes first = peers.all_gather(std::as_bytes(std::span(text))).front();
-    shared.emplace_back(reinterpret_cast<const char*>(first.data()), first.size());
-  }
-  return shared;
-}
-
 }  // namespace
 
 EncodedText encode_text(const DataOptions& data, const std::string& text, const std::string& key,
                         const DataParts& parts, std::shared_ptr<const Vocabulary> vocabulary,
                         PeerGroup& peers) {
   EncodedText encoded{.name = text, .vocabulary = std::move(vocabulary)};
-  std::vector<std::string> found(2);  // of rank 0: the path, and the schema if others have to learn it
   peers.agree([&] {
     refuse_part_of_text(parts.validation);
     refuse_part_of_text(parts.test);
     if (encoded.vocabulary) check_rule(data, *encoded.vocabulary);
     encoded.paths = list_files(text, choose_format(data).extensions, key);
-    if (peers.rank() > 0) return;
+  });
+  // The path, and the schema if others have to learn it.
+  const auto found = from_first_rank<std::vector<std::string>>(peers, [&] {
     const TokenInput input = open_token_input(data, encoded);
+    std::string schema;
     if (!encoded.vocabulary) {
       encoded.train.end = std::numeric_limits<Index>::max();
       if (parts.any()) divide(count_tokens(input), parts, encoded);
       encoded.vocabulary = std::make_shared<const Vocabulary>(learn_vocabulary(input, encoded.train.end));
-      if (peers.size() > 1) found[1] = encoded.vocabulary->schema();
+      if (peers.size() > 1) schema = encoded.vocabulary->schema();
     }
     const std::string directory =
         data.text.cache.empty() ? std::filesystem::temp_directory_path().string() : data.text.cache;
     const bool is_empty = encoded.vocabulary->size() == 0;
-    if (!is_empty) found[0] = encode_tokens(input, *encoded.vocabulary, directory);
-    if (is_empty || open_tokens(found[0]).size() == 0)
+    const std::string path = is_empty ? "" : encode_tokens(input, *encoded.vocabulary, directory);
+    if (is_empty || open_tokens(path).size() == 0)
       throw DataError("{} names '{}', which is empty: expected a text", key, text);
+    return std::vector{path, schema};
   });
-  found = share_texts(found, peers);
   peers.agree([&] {
     if (!encoded.vocabulary) encoded.vocabulary = std::make_shared<const Vocabulary>(found[1]);
     encoded.path = found[0];

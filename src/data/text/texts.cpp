@@ -18,21 +18,25 @@ namespace lockstep {
 namespace {
 
 // The windows of a span of an encoded text.
-class TextSource final : public RecordSource {
+class TokenWindows final : public RecordSource {
  public:
-  // `span`: of the text's tokens, which is longer than a window. `targets`: whether the token after a window
-  // belongs to it.
-  TextSource(EncodedText text, Range span, Index window, bool targets, bool anywhere, std::vector<Note> notes)
-      : text_(std::move(text)), span_(span), window_(window), notes_(std::move(notes)) {
+  // The part of a text that becomes windows.
+  struct Part {
+    Range span;  // of its tokens; longer than a window
+    Index window;
+    bool targets = true;    // whether the token after a window belongs to it
+    bool anywhere = false;  // windows begin anywhere
+  };
+  TokenWindows(EncodedText text, const Part& part)
+      : text_(std::move(text)), span_(part.span), window_(part.window) {
     const Vocabulary& vocabulary = *text_.vocabulary;
-    const Index after = targets ? 1 : 0;
-    info_ = {.rows = (span.size() - after) / window_,
+    info_ = {.rows = (span_.size() - (part.targets ? 1 : 0)) / window_,
              .features = SequenceShape{.positions = window_, .channels = 1}.shape(),
-             .target_columns = targets ? window_ : 0,
+             .target_columns = part.targets ? window_ : 0,
              .name = text_.name,
              .target_classes = vocabulary.size(),
              .target_text = fmt::format("the vocabulary ({})", to_string(vocabulary.kind())),
-             .starts = anywhere ? span.size() - window_ : 0};
+             .starts = part.anywhere ? span_.size() - window_ : 0};
     for (const std::string& path : text_.paths) info_.source_bytes += file_bytes(split_array_path(path).file);
     if (vocabulary.kind() != TokenKind::kIds && vocabulary.size() <= kMaxNames) {
       for (Index id = 0; id < vocabulary.size(); ++id)
@@ -41,13 +45,12 @@ class TextSource final : public RecordSource {
     chunks_ = {{.records = {0, info_.rows}}};
     fingerprint_ = {
         .kind = Fingerprint::kRecords,
-        .parts = {id_hash(text_.tokens->hash(), span.begin), id_hash(text_.tokens->hash(), span.end)}};
+        .parts = {id_hash(text_.tokens->hash(), span_.begin), id_hash(text_.tokens->hash(), span_.end)}};
   }
 
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
   std::string schema() const override { return text_.vocabulary->schema(); }
   std::shared_ptr<const Vocabulary> vocabulary() const override { return text_.vocabulary; }
+  void add_note(Note note) { notes_.push_back(std::move(note)); }
   std::vector<Note> notes() const override { return notes_; }
   std::vector<std::string> files() const override { return text_.paths; }
   const Fingerprint* fingerprint() const override { return &fingerprint_; }
@@ -79,8 +82,6 @@ class TextSource final : public RecordSource {
   Index window_;
   std::vector<Note> notes_;
   Fingerprint fingerprint_;
-  DatasetInfo info_;
-  std::vector<Chunk> chunks_;
 };
 
 // Errors: DataError if there is no window.
@@ -92,18 +93,19 @@ std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range spa
                       "data.window, or give more text",
                       text.name, set_name(split), plural(span.size(), "token"), window, window + 1);
   const bool anywhere = split == Split::kTrain && data.text.draw == "anywhere";
-  const Index rows = (span.size() - 1) / window;
+  auto windows = std::make_unique<TokenWindows>(
+      text, TokenWindows::Part{.span = span, .window = window, .anywhere = anywhere});
+  const Index rows = windows->info().rows;
   const Index left = span.size() - 1 - rows * window;
-  std::vector<Note> notes;
   if (split == Split::kTrain) {
     const Index outputs = text.vocabulary->size();
-    notes.push_back(
+    windows->add_note(
         {.text = fmt::format("text: {}, a vocabulary of {} ({}), so the model ends with {} outputs",
                              plural(text.tokens->size(), "token"), with_commas(outputs), data.text.tokens,
                              with_commas(outputs)),
          .figures = {{"text", {{"tokens", text.tokens->size()}, {"vocabulary", outputs}}}}});
   }
-  notes.push_back(
+  windows->add_note(
       {.text = fmt::format(
            "{} set: {} of '{}', {} of {}, {}", set_name(split), plural(span.size(), "token"), text.name,
            plural(rows, "window"), window,
@@ -112,7 +114,7 @@ std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range spa
                       : "one behind the other"),
        .figures = {
            {"windows", {{"tokens", span.size()}, {"windows", rows}, {"left_out", anywhere ? 0 : left}}}}});
-  return std::make_unique<TextSource>(text, span, window, true, anywhere, std::move(notes));
+  return windows;
 }
 
 // *Collective.* Refuses data without a window. The vocabulary of the schema; null: there is none.
@@ -173,7 +175,8 @@ std::unique_ptr<RecordSource> open_input_text(const InputRequest& request) {
     error_if<DataError>(text.tokens->size() < window,
                         "'{}' has {}, and a record of the model has {}: give a longer text", request.input,
                         plural(text.tokens->size(), "token"), window);
-    source = std::make_unique<TextSource>(text, text.train, window, false, false, std::vector<Note>());
+    source = std::make_unique<TokenWindows>(
+        text, TokenWindows::Part{.span = text.train, .window = window, .targets = false});
   });
   return source;
 }

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -110,7 +109,7 @@ void visit_numbers(const TokenInput& input, const Use& use) {
       });
 }
 
-std::vector<std::string> most_frequent(const std::unordered_map<std::string, Index>& counts, Index most) {
+std::vector<std::string> by_count(const std::unordered_map<std::string, Index>& counts, Index most) {
   std::vector<std::pair<Index, std::string>> order;
   order.reserve(counts.size());
   for (const auto& [word, count] : counts) order.emplace_back(-count, word);
@@ -122,12 +121,7 @@ std::vector<std::string> most_frequent(const std::unordered_map<std::string, Ind
 
 // Most of the different words of a text come once. Where all of them would take too much memory, the rare
 // ones so far are forgotten: which these are follows from the text alone.
-constexpr std::size_t kMaxCounted = 1'000'000;
-
-void drop_rare(std::unordered_map<std::string, Index>& counts) {
-  for (Index rare = 1; counts.size() > kMaxCounted / 2; rare *= 2)
-    std::erase_if(counts, [rare](const auto& entry) { return entry.second <= rare; });
-}
+constexpr Index kMaxCounted = 1'000'000;
 
 // The file of tokens as it grows.
 class TokenWriter {
@@ -229,7 +223,8 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
       ++ascii[static_cast<unsigned char>(token.front())];
     } else {
       ++counts[std::string(token)];
-      if (counts.size() > kMaxCounted) drop_rare(counts);
+      for (Index rare = 1, most = kMaxCounted; std::ssize(counts) > most; rare *= 2, most = kMaxCounted / 2)
+        std::erase_if(counts, [rare](const auto& entry) { return entry.second <= rare; });
     }
     return true;
   });
@@ -238,7 +233,7 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
   }
   if (kind == TokenKind::kPieces) return {input.rule, learn_pieces(counts, input.rule.max_values)};
   std::vector<std::string> values =
-      most_frequent(counts, kind == TokenKind::kWords ? input.rule.max_values : std::ssize(counts));
+      by_count(counts, kind == TokenKind::kWords ? input.rule.max_values : std::ssize(counts));
   if (kind == TokenKind::kCharacters) std::ranges::sort(values);  // UTF-8 is in the order of code points
   return {input.rule, std::move(values)};
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <utility>
 
@@ -87,11 +86,9 @@ std::string to_bytes(std::string_view text) {
 
 // The number in "words(20000)", if `name` stands before its parentheses; else 0.
 Index count_in(const std::string& tokens, const std::string& name) {
-  Index count = 0;
   if (!tokens.starts_with(name + "(") || !tokens.ends_with(')')) return 0;
-  const char* const end = tokens.data() + tokens.size() - 1;
-  const auto [stop, error] = std::from_chars(tokens.data() + name.size() + 1, end, count);
-  return error == std::errc() && stop == end ? count : 0;
+  const std::size_t begin = name.size() + 1;
+  return number_in<Index>(std::string_view(tokens).substr(begin, tokens.size() - 1 - begin)).value_or(0);
 }
 
 Vocabulary vocabulary_of(const Json& json) {

@@ -1,6 +1,5 @@
 #include "position_table.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -110,7 +109,9 @@ void PositionTable::fill_labels(Scalar* values) const {
         scales_.empty() ? Scalar{0} : static_cast<Scalar>(at(scales_, i * windows().horizon).scaled(0));
     Scalar* const label = values + i * axis_.positions();
     for (Index series = 0; series < axis_.series_count(); ++series) {
-      const Range range = known_labels(label, series);
+      Range range = axis_.positions_of(series);
+      // Behind the last label of a series lies its future, and no gap.
+      while (!range.empty() && std::isnan(label[range.end - 1])) --range.end;
       for (Index p = range.begin; p < range.end; ++p) {
         if (options_.fill == FillGaps::kZero) {
           if (at(axis_.filled, p) || std::isnan(label[p])) label[p] = zero;
@@ -121,13 +122,6 @@ void PositionTable::fill_labels(Scalar* values) const {
       }
     }
   }
-}
-
-// Behind the last label of a series lies its future, and no gap.
-Range PositionTable::known_labels(const Scalar* label, Index series) const {
-  Range range = axis_.positions_of(series);
-  while (range.end > range.begin && std::isnan(label[range.end - 1])) --range.end;
-  return range;
 }
 
 }  // namespace lockstep

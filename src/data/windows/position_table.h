@@ -55,7 +55,6 @@ class PositionTable {
   void load(PeerGroup& peers);
   void fill(const Records& records, Scalar* values) const;
   void fill_labels(Scalar* values) const;
-  Range known_labels(const Scalar* label, Index series) const;
 
   std::unique_ptr<RecordSource> table_;
   TimeAxis axis_;

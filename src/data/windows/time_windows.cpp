@@ -36,8 +36,6 @@ class PositionWindows final : public WindowSource {
     chunks_ = {{.records = {0, info_.rows}}};
   }
 
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
   std::string schema() const override { return to_json(positions_->schema()); }
   std::vector<Note> notes() const override { return notes_; }
   std::vector<std::string> doubts() const override { return doubts_; }
@@ -128,8 +126,6 @@ class PositionWindows final : public WindowSource {
   std::vector<Index> origins_;  // of each window
   std::vector<Note> notes_;
   std::vector<std::string> doubts_;
-  DatasetInfo info_;
-  std::vector<Chunk> chunks_;
 };
 
 // The windows of one set. `held`: null: all records are in it.
@@ -179,9 +175,6 @@ class WindowChoice {
   }
 
  private:
-  bool in_set(Index position) const {
-    return held_ == nullptr || held_->takes(split_, at(positions_.axis().records, position));
-  }
   bool is_known(Index position) const {
     return positions_.has_labels(position) && positions_.are_measured(position);
   }
@@ -197,7 +190,8 @@ class WindowChoice {
     bool any = false;
     for (Index p = series.begin; p < series.end; ++p) {
       complete = positions_.has_labels(p) ? complete + 1 : 0;
-      inside = in_set(p) ? inside + 1 : 0;
+      const bool in_set = held_ == nullptr || held_->takes(split_, at(positions_.axis().records, p));
+      inside = in_set ? inside + 1 : 0;
       known = inside > 0 && is_known(p) ? known + 1 : 0;
       const Index origin = p + 1 - horizon;
       if (inside < horizon || origin - window < series.begin) continue;
@@ -229,13 +223,13 @@ class WindowChoice {
 };
 
 std::unique_ptr<RecordSource> windows_of(const std::shared_ptr<const PositionTable>& positions, Split split,
-                                         const HoldOut* held, bool tells_of_table, PeerGroup& peers) {
+                                         const HoldOut* held, PeerGroup& peers) {
   std::unique_ptr<RecordSource> source;
   peers.agree([&] {
     WindowChoice choice(*positions, split, held);
     std::vector<Note> notes;
     std::vector<std::string> doubts;
-    if (tells_of_table) {
+    if (split == Split::kTrain || held == nullptr) {  // the first set of the table
       notes = positions->table().notes();
       std::ranges::copy(positions->axis().notes, std::back_inserter(notes));
       doubts = positions->table().doubts();
@@ -246,12 +240,6 @@ std::unique_ptr<RecordSource> windows_of(const std::shared_ptr<const PositionTab
                                                std::move(doubts));
   });
   return source;
-}
-
-void refuse_other_formats(const DataOptions& data) {
-  error_if(data.format != "csv",
-           "data.time = {} reads a column of a table (csv), and the data have the format '{}'",
-           in_quotes(data.table.windows.time), data.format);
 }
 
 void refuse_part_of_windows(const ValidationPart& part, const WindowOptions& windows) {
@@ -281,9 +269,9 @@ void check_window_columns(const WindowOptions& windows, const TableOptions& tabl
 TableSchema check_labels(const RecordSource& table) {
   TableSchema schema = parse_schema(table.schema(), "the schema of the windows");
   for (const TableColumn& column : schema.columns) {
-    if (column.weight)
-      throw ConfigError(
-          "data.weight with data.window: a record is in many windows, so that it has no weight of its own");
+    error_if(
+        column.weight,
+        "data.weight with data.window: a record is in many windows, so that it has no weight of its own");
     error_if(column.label && column.kind != ColumnKind::kNumeric,
              "column {} has categories, and windows forecast numbers", in_quotes(column.name));
   }
@@ -335,7 +323,9 @@ DataSets open_windows(const SetsRequest& request) {
   DataParts parts;
   peers.agree([&] {
     parts = parts_beside_files(request.data);
-    refuse_other_formats(request.data);
+    error_if(request.data.format != "csv",
+             "data.time = {} reads a column of a table (csv), and the data have the format '{}'",
+             in_quotes(windows.time), request.data.format);
     check_window_columns(windows, request.data.table);
     for (const auto& part : {parts.validation, parts.test}) {
       if (part) refuse_part_of_windows(*part, windows);
@@ -351,20 +341,21 @@ DataSets open_windows(const SetsRequest& request) {
       divide = [&](const TableRecords& records) {
         return held = hold_out(parts, request.seed, records, peers);
       };
-    const auto positions =
-        open_positions({data, Split::kTrain, request.seed, peers, request.schema}, parts, divide);
+    const auto positions = open_positions(
+        {.options = data, .seed = request.seed, .peers = peers, .schema = request.schema}, parts, divide);
     learnt = to_json(positions->schema());
-    sets.train = windows_of(positions, Split::kTrain, &held, true, peers);
-    if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, &held, false, peers);
-    if (parts.test) sets.test = windows_of(positions, Split::kTest, &held, false, peers);
+    sets.train = windows_of(positions, Split::kTrain, &held, peers);
+    if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, &held, peers);
+    if (parts.test) sets.test = windows_of(positions, Split::kTest, &held, peers);
   }
   for (auto& [split, set] :
        {std::pair(Split::kValidation, &sets.validation), std::pair(Split::kTest, &sets.test)}) {
     if (*set || !request.wanted.contains(split)) continue;
-    const auto positions = open_positions({data, split, request.seed, peers, learnt});
+    const auto positions = open_positions(
+        {.options = data, .split = split, .seed = request.seed, .peers = peers, .schema = learnt});
     if (!positions) continue;
     peers.agree([&] { refuse_new_series(*positions, data.table); });
-    *set = windows_of(positions, split, nullptr, true, peers);
+    *set = windows_of(positions, split, nullptr, peers);
   }
   return sets;
 }

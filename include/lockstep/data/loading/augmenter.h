@@ -87,8 +87,6 @@ class Augmenter {
   void apply(Matrix& x, const BatchKey& key, const Normaliser& normaliser) const;
 
  private:
-  void add(const Term& spec, const ImageShape& shape);
-
   std::uint64_t seed_;
   std::vector<std::unique_ptr<Augmentation>> before_;  // normalising
   std::vector<std::unique_ptr<Augmentation>> after_;

@@ -39,15 +39,9 @@ class RecordHashes {
   Fingerprint sum(PeerGroup& peers) const;
 
  private:
-  // Sizes of the parts of a record; the length is behind them.
-  std::size_t feature_bytes_;
-  std::size_t target_bytes_;
-  std::size_t weight_bytes_;
-  bool has_lengths_;
-  std::uint64_t features_ = 0;
-  std::uint64_t labels_ = 0;
-  std::uint64_t weights_ = 0;
-  std::uint64_t lengths_ = 0;
+  // Features, labels, weights and, if records have any, lengths: bytes in a record, and sums.
+  std::vector<std::size_t> bytes_;
+  std::vector<std::uint64_t> sums_;
 };
 
 /// *Collective.* The fingerprint of kind kFileBlocks of the files of a source: some MiB are read, spread

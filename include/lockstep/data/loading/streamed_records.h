@@ -63,20 +63,8 @@ class StreamOrder {
   /// The window after it, maybe of the next epoch.
   Window next(const Window& window, Index replica) const;
 
-  /// Record `k` of the replica's epoch, in the order in which samples are taken.
-  class Samples {
-   public:
-    Samples(const StreamOrder& order, Index epoch, Index replica);
-    Index record(Index k);
-
-   private:
-    const StreamOrder& order_;
-    Index epoch_;
-    Index replica_;
-    std::shared_ptr<const StreamWalk> walk_;
-    Index window_ = -1;
-    KeyedPermutation within_;
-  };
+  /// Adds the records that have these numbers among the replica's samples of the epoch.
+  void take(Index epoch, Index replica, Range numbers, std::vector<Index>& records) const;
 
  private:
   // Chunks that stay together.
@@ -95,7 +83,6 @@ class StreamOrder {
   Sequence sequence(Index epoch) const;
   Range shard(Index replica) const;
   std::shared_ptr<const StreamWalk> make_walk(Index epoch, Index replica) const;
-  void add_pieces(const Unit& unit, Range records, StreamWalk& walk) const;
 
   SamplingOptions options_;
   RoundRobin round_robin_;

@@ -3,15 +3,9 @@
 // encoded once, by rank 0, into a file that all ranks map; windows are cut when a batch is made.
 #pragma once
 
-#include <memory>
-#include <set>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "lockstep/data/options.h"
-#include "lockstep/data/parts/validation_split.h"
-#include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
 
 namespace lockstep {

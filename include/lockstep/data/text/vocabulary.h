@@ -2,7 +2,6 @@
 // schema.json.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lockstep/base/hash.h"
 #include "lockstep/base/types.h"
 
 namespace lockstep {
@@ -77,17 +77,12 @@ class Vocabulary {
   std::vector<double> characters() const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
-
   TokenRule rule_;
   std::vector<std::string> values_;
   Index size_ = 0;
   Index unknown_ = -1;
   std::vector<Index> ascii_;  // of each byte as a token
-  std::unordered_map<std::string, Index, Hash, std::equal_to<>> numbers_;
+  std::unordered_map<std::string, Index, TextHash, std::equal_to<>> numbers_;
 };
 
 /// None from "" and from the schema of other data. Errors: DataError.

@@ -10,17 +10,14 @@
 // can share memory, holds the positions once, whatever windows its replicas train on.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "lockstep/data/options.h"
-#include "lockstep/data/parts/validation_split.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
+#include "lockstep/data/table/schema/column_texts.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {

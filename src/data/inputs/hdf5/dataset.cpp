@@ -23,17 +23,13 @@ namespace {
 
 constexpr Index kMaxElementBytes = 8;  // size of a number, in the file and in memory
 
-std::mutex& library_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-
 // While it lives the library keeps its errors to itself.
 class LibraryLock {
  public:
-  LibraryLock() : lock_(library_mutex()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+  LibraryLock() : lock_(mutex_) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
  private:
+  static inline std::mutex mutex_;
   std::lock_guard<std::mutex> lock_;
 };
 
@@ -89,10 +85,6 @@ std::vector<std::string> datasets_in(hid_t file) {
   };
   H5Ovisit1(file, H5_INDEX_NAME, H5_ITER_INC, take, &names);
   return names;
-}
-
-std::string describe(const std::vector<std::string>& names) {
-  return names.empty() ? "none" : listed(names);
 }
 
 struct NumberType {
@@ -165,8 +157,9 @@ Handle open_dataset(hid_t file, const ArrayPath& path, const std::string& name) 
   Handle dataset(H5Dopen2(file, path.array.c_str(), access.id()), H5Dclose);
   if (!linked.empty()) refuse_other_file(name, fmt::format("an external link: '{}'", linked));
   if (!dataset.valid()) {
+    const std::vector<std::string> names = datasets_in(file);
     throw DataError("'{}' has no data set '{}', it has {}", path.file, path.array,
-                    describe(datasets_in(file)));
+                    names.empty() ? "none" : listed(names));
   }
   return dataset;
 }

@@ -1,7 +1,6 @@
 #include "lockstep/data/table/schema/column_texts.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"

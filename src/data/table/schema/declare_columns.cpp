@@ -70,11 +70,11 @@ NumberNotation take_notation(TermArguments& arguments) {
   return notation;
 }
 
-template <class E>
-E named(std::string_view noun, std::string_view name, std::span<const Named<E>> known,
+template <class E, std::size_t kCount>
+E named(std::string_view noun, std::string_view name, const Named<E> (&known)[kCount],
         std::string_view expected) {
-  const auto found = std::ranges::find(known, name, &Named<E>::name);
-  if (found != known.end()) return found->value;
+  const auto* const found = std::ranges::find(known, name, &Named<E>::name);
+  if (found != std::end(known)) return found->value;
   throw ConfigError("the {} {} is not known, expected {}", noun, in_quotes(name), expected);
 }
 
@@ -82,11 +82,11 @@ E named(std::string_view noun, std::string_view name, std::span<const Named<E>> 
 DateReading take_date(TermArguments& arguments) {
   DateReading date;
   date.form =
-      named("form", arguments.take_next("a form of dates"), date_forms(),
+      named("form", arguments.take_next("a form of dates"), kDateForms,
             "ymd, dmy, mdy, time, week, ordinal, ym, my, epoch, epoch_ms, epoch_us, epoch_ns or excel");
   while (arguments.has_next()) {
     const std::string name = arguments.take_next("a part");
-    const DatePart part = named("part", name, date_parts(), "day, day_of_year, year, month, weekday or hour");
+    const DatePart part = named("part", name, kDateParts, "day, day_of_year, year, month, weekday or hour");
     if (date.form == DateForm::kTime && part != DatePart::kHour)
       throw ConfigError("a time of day has no {}, only the part hour", in_quotes(name));
     date.parts.push_back(part);
@@ -223,7 +223,12 @@ class Declaration {
     if (!options.weight.empty()) declare_weight(options.weight);
     declare_kind("data.numeric", options.numeric, ColumnKind::kNumeric);
     declare_kind("data.categorical", options.categorical, ColumnKind::kCategorical);
-    find_windows(options.windows);  // before data.ignore, which has names of theirs
+    if (const WindowOptions& windows = options.windows; windows.any()) {
+      // Before data.ignore, which has names of theirs.
+      find("data.time", windows.time);
+      for (const std::string& name : windows.series) find("data.series", name);
+      for (const std::string& name : windows.future) find("data.future", name);
+    }
     declare_kind("data.ignore", options.ignore, ColumnKind::kIgnored);
     for (const std::string& text : options.columns) declare_special(text);
     if (!options.positive.empty()) declare_positive(options);
@@ -232,13 +237,6 @@ class Declaration {
   std::vector<TableColumn> take() { return std::move(columns_); }
 
  private:
-  void find_windows(const WindowOptions& windows) {
-    if (!windows.any()) return;
-    find("data.time", windows.time);
-    for (const std::string& name : windows.series) find("data.series", name);
-    for (const std::string& name : windows.future) find("data.future", name);
-  }
-
   TableColumn& find(std::string_view key, std::string_view name) {
     const auto found = number_of_.find(name);
     if (found != number_of_.end()) return columns_[found->second];

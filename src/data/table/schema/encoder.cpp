@@ -6,15 +6,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/schema/scan.h"
-#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
@@ -57,20 +54,7 @@ std::vector<std::size_t> find_columns(const TableText& table, const TableSchema&
   return found;
 }
 
-Reading reading_of(const TableColumn& column) {
-  if (column.weight) return Reading::kWeight;
-  return column.kind == ColumnKind::kNumeric ? Reading::kNumber : Reading::kText;
-}
-
 }  // namespace
-
-Index Encoder::Numeric::features() const {
-  return part == DatePart::kDayOfYear ? kDaysOfYear : std::max<Index>(bins, 1);
-}
-
-std::size_t Encoder::Hash::operator()(std::string_view text) const {
-  return hash_text(text);
-}
 
 Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.features()) {
   for (std::size_t i = 0; i < schema.columns.size(); ++i) {
@@ -115,16 +99,12 @@ void Encoder::add(const TableColumn& column, std::size_t cell) {
     number_labels_.push_back(added);
   } else if (column.date) {
     add_date(column, added);
-  } else {
-    add_feature(column, added);
+  } else if (column.bins == 0 || column.keeps_number) {
+    numbers_.push_back(added);
   }
-}
-
-void Encoder::add_feature(const TableColumn& column, const Numeric& number) {
-  if (column.bins == 0 || column.keeps_number) numbers_.push_back(number);
-  if (column.bins == 0) return;
-  numbers_.push_back({.cell = number.cell,
-                      .logarithm = number.logarithm,
+  if (!column.is_feature() || column.date || column.bins == 0) return;
+  numbers_.push_back({.cell = cell,
+                      .logarithm = scale.logarithm,
                       .missing = static_cast<Scalar>(bin_position(column.edges, missing_number(column))),
                       .bins = column.bin_features(),
                       .edges = &column.edges});
@@ -167,24 +147,16 @@ Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
 std::uint32_t Encoder::position_of(const Categorical& column, const Cell& cell,
                                    std::span<Index> unseen) const {
   const std::string_view text = cell.missing ? std::string_view() : cell.text;
-  if (column.buckets > 0) {
-    if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), in_quotes(text), "UTF-8 text"};
-    return static_cast<std::uint32_t>(hash_text(text) % column.buckets);
-  }
   const auto found = column.positions.find(text);
   if (found != column.positions.end()) return found->second;
   if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), in_quotes(text), "UTF-8 text"};
+  if (column.buckets > 0) return static_cast<std::uint32_t>(hash_text(text) % column.buckets);
   if (column.label) {
     throw BadRecord{static_cast<Index>(column.cell), in_quotes(text),
                     fmt::format("a class of the training data: {}", column.classes)};
   }
   ++unseen[column.cell];
   return 0;
-}
-
-Scalar Encoder::class_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const {
-  if (cell.missing && targets_ > 1) return std::numeric_limits<Scalar>::quiet_NaN();
-  return static_cast<Scalar>(position_of(column, cell, unseen));
 }
 
 void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Index> unseen) const {
@@ -197,7 +169,9 @@ void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Ind
   for (const Categorical& column : categories_) put(position_of(column, cells[column.cell], unseen));
   for (const Numeric& column : number_labels_) put(number_of(column, cells[column.cell]));
   for (const Categorical& column : category_labels_) {
-    put(class_of(column, cells[column.cell], unseen));
+    const Cell& cell = cells[column.cell];
+    put(cell.missing && targets_ > 1 ? std::numeric_limits<Scalar>::quiet_NaN()
+                                     : static_cast<Scalar>(position_of(column, cell, unseen)));
   }
   if (weight_) put(number_of(*weight_, cells[weight_->cell]));
 }
@@ -261,7 +235,11 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
                       listed(table.names));
     }
     RowColumn& row = matched[positions[i]];
-    row = row_column(column, reading_of(column), i);
+    row = row_column(column,
+                     column.weight                         ? Reading::kWeight
+                     : column.kind == ColumnKind::kNumeric ? Reading::kNumber
+                                                           : Reading::kText,
+                     i);
     const bool wants_labels = column.label && !schema.windows;  // a series may have gaps
     row.required = wants_labels && one_label;
     row.one_of = wants_labels && !one_label;

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -79,28 +78,22 @@ class Encoder {
     Index bins = 0;                  // features of the position among `edges`; 0: one feature, the number
     const std::vector<double>* edges = nullptr;  // of l(x)
 
-    Index features() const;
+    Index features() const { return part == DatePart::kDayOfYear ? kDaysOfYear : std::max<Index>(bins, 1); }
   };
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const;
-  };
-  using Positions = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
   struct Categorical {
     std::size_t cell = 0;
     bool label = false;
     std::uint32_t buckets = 0;  // hashes into so many, if not 0
     Index width = 0;            // features; 0: the number itself is the one feature
-    Positions positions = {};   // numbers of the values: a label's from 0 on, else from 1 on
-    std::string classes = {};   // the first of a label's, for messages
+    // Numbers of the values: a label's from 0 on, else from 1 on.
+    std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> positions = {};
+    std::string classes = {};  // the first of a label's, for messages
   };
 
   void add(const TableColumn& column, std::size_t cell);
   void add_date(const TableColumn& column, const Numeric& days);
-  void add_feature(const TableColumn& column, const Numeric& number);
   void unpack_numbers(const std::byte* packed, Scalar* features) const;
   Scalar number_of(const Numeric& column, const Cell& cell) const;
-  Scalar class_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
   std::uint32_t position_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
 
   std::vector<Numeric> numbers_;

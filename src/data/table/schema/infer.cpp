@@ -208,14 +208,11 @@ std::optional<ColumnGuess> guess_date(const ColumnSummary& summary, bool label) 
   return guess;
 }
 
-bool holds_codes(const ColumnSummary& summary) {
-  return summary.notations.leading_zeros() > 0 && !summary.notations.has_points();
-}
-
 ColumnGuess guess_kind(const ColumnSummary& summary, bool label, char separator) {
   const Values values = count_values(summary, separator);
   const bool few_others = values.few_others();
-  if (!label && few_others && holds_codes(summary)) {
+  const bool codes = summary.notations.leading_zeros() > 0 && !summary.notations.has_points();
+  if (!label && few_others && codes) {
     return guess_code(summary, fmt::format("numbers with zeros before them, such as {}",
                                            in_quotes(summary.notations.leading_zero_example())));
   }

@@ -39,15 +39,6 @@ bool needs_label(const TableColumn& column) {
   return needs_quantiles(column) && column.bins > 0 && column.bin_edges == BinEdges::kLabel;
 }
 
-// The columns of which a sample of numbers is kept: for quantiles, and the label for bins by it.
-std::vector<bool> sampled_columns(const std::vector<TableColumn>& columns) {
-  const bool labels = std::ranges::any_of(columns, needs_label);
-  std::vector<bool> sampled;
-  for (const TableColumn& column : columns)
-    sampled.push_back(needs_quantiles(column) || (labels && column.is_label_or_weight()));
-  return sampled;
-}
-
 void check_label(const TableOptions& options, const std::vector<TableColumn>& columns) {
   const auto by_label = std::ranges::find_if(columns, needs_label);
   if (by_label == columns.end() || options.label.size() == 1) return;
@@ -217,10 +208,13 @@ class Statistics {
         peers_(peers),
         schema_(schema),
         columns_(match_columns(table, schema, true)) {
-    const std::vector<bool> sampled = sampled_columns(schema.columns);
-    const Index kept = kept_for_quantiles(std::ranges::count(sampled, true));
-    for (std::size_t i = 0; i < sampled.size(); ++i)
-      wants_.push_back(wants_of(schema.columns[i], sampled[i] ? kept : 0));
+    // Samples of numbers are kept for quantiles, and of the label for bins by it.
+    const auto is_sampled = [labels = std::ranges::any_of(schema.columns, needs_label)](const auto& column) {
+      return needs_quantiles(column) || (labels && column.is_label_or_weight());
+    };
+    const Index kept = kept_for_quantiles(std::ranges::count_if(schema.columns, is_sampled));
+    for (const TableColumn& column : schema.columns)
+      wants_.push_back(wants_of(column, is_sampled(column) ? kept : 0));
   }
 
   // Whether the numbers of chunks say which records are sampled.
@@ -228,11 +222,15 @@ class Statistics {
     return std::ranges::any_of(wants_, [](const ColumnWants& wants) { return wants.quantiles > 0; });
   }
 
-  // *Collective.* `chunk_rows`: the records of each chunk.
-  Scan scan(const HoldOut& held, const std::vector<Index>& chunk_rows) const {
+  // *Collective.* `chunk_rows`: the records of each chunk, where they have been counted.
+  Scan scan(const HoldOut& held = {}, const std::vector<Index>& chunk_rows = {}) const {
     std::vector<Index> first{0};
     for (const Index rows : chunk_rows) first.push_back(first.back() + rows);
-    ScanRequest request = this->request();
+    ScanRequest request{.table = table_,
+                        .columns = columns_,
+                        .wants = wants_,
+                        .missing = schema_.missing_values,
+                        .bad = {.action = options_.on_bad_record, .most = options_.max_bad_share}};
     if (held.any()) {
       request.counts = [&](std::size_t chunk, Index position) {
         const Index id = first[chunk] + position;
@@ -241,23 +239,14 @@ class Statistics {
     }
     Scan scan = scan_table(request, peers_);
     error_if<DataError>(
-        scan.good + scan.bad < first.back() || scan.good > first.back(),
+        !chunk_rows.empty() && (scan.good + scan.bad < first.back() || scan.good > first.back()),
         "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
         "they are until the run is over",
         table_.text.files.front().path);
     return scan;
   }
-  Scan scan_all() const { return scan_table(request(), peers_); }
 
  private:
-  ScanRequest request() const {
-    return {.table = table_,
-            .columns = columns_,
-            .wants = wants_,
-            .missing = schema_.missing_values,
-            .bad = {.action = options_.on_bad_record, .most = options_.max_bad_share}};
-  }
-
   TableText& table_;
   const TableOptions& options_;
   PeerGroup& peers_;
@@ -281,7 +270,7 @@ Scan scan_divided(const Statistics& statistics, const Scan& look, const TableQue
   } catch (const Error&) {
     refused = std::current_exception();
   }
-  Scan scan = refused ? statistics.scan_all() : statistics.scan(held, chunk_rows);
+  Scan scan = statistics.scan(held, chunk_rows);
   if (scan.bad == 0 && refused) std::rethrow_exception(refused);
   if (scan.bad == 0) return scan;
   questions.texts.leave_out(scan.bad_positions);
@@ -358,7 +347,7 @@ LearntSchema learn_schema(TableText& table, const TableOptions& options, const s
   if (!look && statistics.samples() && peers.size() > 1)
     look = take_texts(table, options, declared, name, texts, peers);
   const TableRecords records{.name = name, .options = options, .columns = schema.columns, .texts = texts};
-  learnt.scan = divides ? scan_divided(statistics, *look, *questions, records) : statistics.scan_all();
+  learnt.scan = divides ? scan_divided(statistics, *look, *questions, records) : statistics.scan();
   if (!divides) texts.leave_out(learnt.scan.bad_positions);
   peers.agree([&] {
     learn_columns(learnt, options);

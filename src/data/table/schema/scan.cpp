@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -12,18 +11,11 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
-#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kMaxRejects = 100;  // descriptions of bad records that are kept
-
-// A whole number that stands for the text: as many bits of its hash as a double holds.
-double number_of_text(std::string_view text) {
-  constexpr int kOtherBits = 64 - std::numeric_limits<double>::digits;
-  return static_cast<double>(hash_text(text) >> kOtherBits);
-}
 
 std::vector<ColumnSummary> empty_summaries(const std::vector<ColumnWants>& wants) {
   std::vector<ColumnSummary> columns;
@@ -147,7 +139,10 @@ class TableShare final : public TextPass {
       } else if (wants.max_texts > 0) {
         ++column.texts;
         column.text_counts.add(cell.text);
-        if (wants.quantiles > 0 && counts) column.quantiles.add(key, number_of_text(cell.text));
+        // A whole number stands for the text: as many bits of its hash as a double holds.
+        constexpr int kOtherBits = 64 - std::numeric_limits<double>::digits;
+        if (wants.quantiles > 0 && counts)
+          column.quantiles.add(key, static_cast<double>(hash_text(cell.text) >> kOtherBits));
         if (wants.notations) column.notations.add_text(cell.text);
       }
     }

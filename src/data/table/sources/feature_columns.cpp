@@ -8,7 +8,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/data/table/values/schema.h"
 #include "sparse_source.h"
 
 namespace lockstep {

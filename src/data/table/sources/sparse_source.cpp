@@ -1,3 +1,4 @@
+// Sparse records as text, as LIBSVM, SVMlight and XGBoost take them.
 #include "sparse_source.h"
 
 #include <fmt/format.h>
@@ -9,20 +10,22 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+const std::vector<std::string> kLibsvmExtensions = {".libsvm", ".libsvm.gz", ".svm",
+                                                    ".svm.gz", ".svmlight",  ".svmlight.gz"};
 
 constexpr std::size_t kMaxSparseClasses = 10'000;
 constexpr std::size_t kMaxLabels = 100'000;
@@ -235,14 +238,6 @@ Scalar label_of(const SparseSchema& schema, double label) {
   return static_cast<Scalar>(found - schema.classes.begin());
 }
 
-// All features would be shifted by one.
-[[noreturn]] void throw_other_base(const std::string& name) {
-  throw DataError(
-      "'{}' has an index 0, but the training data counts features from 1: are those of '{}' counted from 0? "
-      "Write it again with indices from 1 (scikit-learn: dump_svmlight_file with zero_based = False)",
-      name, name);
-}
-
 void put(std::byte*& to, const void* value) {
   std::memcpy(to, value, 4);
   to += 4;
@@ -384,7 +379,13 @@ SparseSource::SparseSource(const TableRequest& request) {
     if (scan.good == 0 && !may_be_empty) throw DataError("'{}' holds no records", request.name);
     if (scan.good == 0) notes_.push_back({fmt::format("'{}' holds no records", request.name)});
     if (learns) schema_ = learn(scan, request);
-    if (scan.smallest < schema_.first_index) throw_other_base(request.name);
+    // All features would be shifted by one.
+    error_if<DataError>(
+        scan.smallest < schema_.first_index,
+        "'{}' has an index 0, but the training data counts features from 1: are those of '{}' counted from "
+        "0? "
+        "Write it again with indices from 1 (scikit-learn: dump_svmlight_file with zero_based = False)",
+        request.name, request.name);
   });
   packing_ = {.features = schema_.features, .max_values = scan.max_values, .labels = request.labels};
   info_ = {.rows = scan.good,
@@ -412,6 +413,20 @@ SparseSource::SparseSource(const TableRequest& request) {
 
 std::unique_ptr<ChunkReader> SparseSource::reader(const TargetRule& rule) const {
   return std::make_unique<Reader>(*this, rule);
+}
+
+FormatEntry libsvm_format() {
+  return {
+      .name = "libsvm",
+      .help =
+          "sparse records as text, raw or gzip: \"LABEL INDEX:VALUE ...\", counted from 0 if the training "
+          "data has an index 0, else from 1; data.columns = [\"label: categorical\"] makes classes of labels",
+      .extensions = kLibsvmExtensions,
+      .options = {"data.train", "data.validation", "data.test", "data.columns", "data.positive",
+                  "data.on_bad_record", "data.max_bad_share", "data.chunk_kib"},
+      .open = [](const OpenRequest& request) {
+        return open_tables<SparseSource>(request, kLibsvmExtensions);
+      }};
 }
 
 }  // namespace lockstep

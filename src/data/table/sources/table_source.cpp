@@ -1,3 +1,4 @@
+// Tables as text: CSV, TSV and their like, raw or packed with gzip.
 #include "table_source.h"
 
 #include <fmt/format.h>
@@ -9,26 +10,15 @@
 #include <map>
 #include <utility>
 
-#include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/inputs/byte_stream.h"
-#include "lockstep/data/table/values/message.h"
-#include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/message.h"
 
 namespace lockstep {
 namespace {
 
-// "label 'species' (setosa, virginica, ...)"
-std::string describe_label(const TableColumn& column) {
-  constexpr std::size_t kMaxShown = 5;
-  std::string values;
-  for (std::size_t i = 0; i < std::min(kMaxShown, column.values.size()); ++i) {
-    values += (i > 0 ? ", " : "") + in_quotes(column.values[i]);
-  }
-  const char* more = column.values.size() > kMaxShown ? ", ..." : "";
-  return fmt::format("label {} ({}{})", in_quotes(column.name), values, more);
-}
+const std::vector<std::string> kCsvExtensions = {".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab", ".tab.gz"};
 
 void describe_labels(const TableSchema& schema, DatasetInfo& info) {
   info.scaled_label = describe_scaled_label(schema);
@@ -36,9 +26,15 @@ void describe_labels(const TableSchema& schema, DatasetInfo& info) {
     return column.label && column.kind == ColumnKind::kCategorical;
   });
   if (classes == schema.columns.end()) return;
-  info.target_classes = std::ssize(classes->values);
-  info.target_text = describe_label(*classes);
   info.class_names = classes->values;
+  info.target_classes = std::ssize(info.class_names);
+  constexpr std::size_t kMaxShown = 5;
+  std::vector<std::string> shown;
+  for (const std::string& name :
+       std::span(info.class_names).first(std::min(kMaxShown, info.class_names.size())))
+    shown.push_back(in_quotes(name));
+  info.target_text = fmt::format("label {} ({}{})", in_quotes(classes->name), fmt::join(shown, ", "),
+                                 info.class_names.size() > kMaxShown ? ", ..." : "");
 }
 
 // Numbers of other data that lie far outside of those that the model learnt from, as they do in another unit
@@ -234,17 +230,14 @@ class TableSource::Reader final : public ChunkReader {
   std::vector<Scalar> targets_;    // targets of the record at hand
 };
 
-TableText TableSource::open(const TableRequest& request) {
+TableSource::TableSource(const TableRequest& request) {
+  const bool learns = request.schema.empty();
   request.peers.agree([&] {
     check_request(request);
-    if (!request.schema.empty()) schema_ = parse_schema(request.schema, "the schema of the model");
+    if (!learns) schema_ = parse_schema(request.schema, "the schema of the model");
   });
-  return open_table_text(request.paths, request.options, request.peers,
-                         request.schema.empty() ? nullptr : &schema_);
-}
-
-TableSource::TableSource(const TableRequest& request) : table_(open(request)) {
-  const Scan scan = request.schema.empty() ? learn(request) : check(request);
+  table_ = open_table_text(request.paths, request.options, request.peers, learns ? nullptr : &schema_);
+  const Scan scan = learns ? learn(request) : check(request);
   if (request.peers.rank() != 0) doubts_.clear();  // one rank warns
   request.peers.agree([&] { check_weights(scan); });
   info_ = {.rows = scan.good,
@@ -380,6 +373,25 @@ std::optional<TableRequest> table_request(const OpenRequest& request,
                       .labels = !request.input || request.labels,
                       .questions = request.questions,
                       .peers = request.peers};
+}
+
+FormatEntry csv_format() {
+  return {
+      .name = "csv",
+      .help =
+          "tables as text (RFC 4180), raw or gzip, with the columns to learn in them; 'trainer inspect "
+          "FILE' shows what is in one and writes its [data] section",
+      .extensions = kCsvExtensions,
+      .options = {"data.train",     "data.validation",     "data.test",          "data.label",
+                  "data.positive",  "data.weight",         "data.numeric",       "data.categorical",
+                  "data.ignore",    "data.columns",        "data.scale",         "data.missing",
+                  "data.encode",    "data.missing_values", "data.vocabulary",    "data.header",
+                  "data.separator", "data.quotes",         "data.on_bad_record", "data.max_bad_share",
+                  "data.chunk_kib", "data.decimal",        "data.thousands",     "data.strict",
+                  "data.encoding",  "data.skip_lines",     "data.fold_case",     "data.time",
+                  "data.series",    "data.window",         "data.horizon",       "data.stride",
+                  "data.future",    "data.window_scale",   "data.fill_gaps",     "data.season"},
+      .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); }};
 }
 
 }  // namespace lockstep

@@ -30,8 +30,6 @@ struct TableRequest {
 /// The common part of the data sets of text files.
 class TextSource : public RecordSource {
  public:
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
   std::vector<Note> notes() const override { return notes_; }
   std::vector<std::string> rejects() const override { return records_.rejects; }
   std::span<const Index> skipped() const override { return records_.bad_positions; }
@@ -54,9 +52,7 @@ class TextSource : public RecordSource {
   [[noreturn]] static void fail_changed(const TextFiles& text, const TextChunk& chunk);
 
   RecordCounts records_;
-  std::vector<Chunk> chunks_;
   std::vector<Index> text_chunks_;  // of each chunk its number among those of the text
-  DatasetInfo info_;
   std::vector<Note> notes_;
 };
 
@@ -78,7 +74,6 @@ class TableSource final : public TextSource {
   void unpack_record(const std::byte* packed, Scalar* features, Scalar* labels) const override {
     encoder_->unpack(packed, features, labels);
   }
-  TableText open(const TableRequest& request);
   Scan learn(const TableRequest& request);
   Scan check(const TableRequest& request);
   const NumberStats& weights_in(const Scan& scan) const;  // requires weights

@@ -39,17 +39,6 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-// Fields of a line, but for an empty one behind a separator at its end; 0 for a blank line or bad quotes.
-Index fields_in(const Dialect& dialect, std::string_view line) {
-  if (line.empty()) return 0;
-  try {
-    const std::vector<std::string> fields = split_record(dialect, line);
-    return std::ssize(fields) - (fields.size() > 1 && fields.back().empty() ? 1 : 0);
-  } catch (const BadRecord&) {
-    return 0;
-  }
-}
-
 // The count of 2 or more that most of the lines have, and how many have it.
 std::pair<Index, Index> most_common(const std::vector<Index>& counts) {
   std::map<Index, Index> lines;
@@ -181,8 +170,8 @@ std::optional<Index> FirstLines::lines_above(const TableSchema& schema, Index mo
   return std::nullopt;
 }
 
-// The fields of the record that each line begins; 0 for a line that begins none: a blank one, or one of a
-// quoted field.
+// The fields of the record that each line begins; 0 for a line that begins none, or one with bad quotes: a
+// blank one, or one of a quoted field.
 std::vector<Index> FirstLines::count_fields(char separator) const {
   std::vector<Index> counts;
   const Dialect dialect{.separator = separator, .quotes = options_.quotes};
@@ -190,7 +179,13 @@ std::vector<Index> FirstLines::count_fields(char separator) const {
   RecordLines records(std::string_view(text_).substr(0, text_.rfind('\n') + 1), dialect, 1);
   for (std::string_view record; records.next(record) && records.line() <= kMaxLooked;) {
     counts.resize(static_cast<std::size_t>(records.line()));
-    counts.back() = fields_in(dialect, record);
+    try {
+      // An empty field behind a separator at the end of the line is none.
+      const std::vector<std::string> fields = split_record(dialect, record);
+      counts.back() = std::ssize(fields) - (fields.size() > 1 && fields.back().empty() ? 1 : 0);
+    } catch (const BadRecord&) {
+      continue;
+    }
   }
   return counts;
 }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -37,6 +36,7 @@ bool separates(char c, const Dialect& rules) {
   return c == ',' || c == '\t' || c == ';' || c == '|';
 }
 
+// If blanks separate fields, none is around a field.
 bool is_filler(char c, const Dialect& rules) {
   return is_blank(c) && !separates(c, rules);
 }
@@ -46,7 +46,7 @@ bool starts_field(const char* begin, const char* quote, const Dialect& rules) {
   return quote == begin || separates(quote[-1], rules);
 }
 
-// `at`: behind a quote of a quoted field. `end`: of the line, without its line end.
+// `at`: behind a quote of a quoted field.
 bool ends_field(const char* at, const char* end, const Dialect& rules) {
   while (at != end && is_filler(*at, rules)) ++at;
   return at == end || separates(*at, rules);
@@ -67,35 +67,37 @@ std::string_view without_line_end(std::string_view line) {
   return line;
 }
 
-// Whether a quoted field is open at the end of a line, of which all from `at` on is outside of quotes.
-bool opens_quote(std::string_view line, const Dialect& rules, std::size_t at = 0) {
-  const char* const begin = line.data();
-  const char* const end = begin + line.size();
-  const char* from = begin + at;
-  while (const char* quote = find(from, end, '"')) {
-    from = quote + 1;
-    if (!starts_field(begin, quote, rules)) continue;
-    const char* closing = find_closing(from, end);
-    if (closing == nullptr) return true;
+// The automaton of quotes, a line at a time. `inside`: a quoted field is open where the line begins.
+Quotes quotes_behind(std::string_view line, const Dialect& rules, bool inside) {
+  line = without_line_end(line);
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  Quotes open = inside ? Quotes::kStillOpen : Quotes::kOpened;  // while a field is
+  for (;;) {
+    while (!inside) {
+      const char* quote = find(at, end, '"');
+      if (quote == nullptr) return Quotes::kOutside;
+      inside = starts_field(line.data(), quote, rules);
+      at = quote + 1;
+    }
+    const char* closing = find_closing(at, end);
+    if (closing == nullptr) return open;
     // Anything else behind a closing quote makes the record bad, and it ends with its line.
-    if (!ends_field(closing + 1, end, rules)) return false;
-    from = closing + 1;
+    if (!ends_field(closing + 1, end, rules))
+      return open == Quotes::kStillOpen ? Quotes::kNeverClosed : Quotes::kOutside;
+    at = closing + 1;
+    inside = false;
+    open = Quotes::kOpened;
   }
-  return false;
 }
 
-// The effect of a line on a quoted field that is open where it begins.
-struct Close {
-  LinePart::Closing closing = LinePart::Closing::kNone;
-  bool reopens = false;
-};
-Close close_quote(std::string_view line, const Dialect& rules) {
-  const char* const end = line.data() + line.size();
-  const char* closing = find_closing(line.data(), end);
-  if (closing == nullptr) return {};
-  if (!ends_field(closing + 1, end, rules)) return {LinePart::Closing::kNever};
-  const auto behind = static_cast<std::size_t>(closing + 1 - line.data());
-  return {LinePart::Closing::kClosed, opens_quote(line, rules, behind)};
+// The quotes behind some lines and one more.
+Quotes one_line_on(Quotes before, std::string_view line, const Dialect& rules) {
+  if (before == Quotes::kNeverClosed) return before;
+  const Quotes behind = quotes_behind(line, rules, before != Quotes::kOutside);
+  if (before != Quotes::kOpened) return behind;
+  if (behind == Quotes::kNeverClosed) return quotes_behind(line, rules, false);
+  return behind == Quotes::kStillOpen ? Quotes::kOpened : behind;
 }
 
 }  // namespace
@@ -223,18 +225,6 @@ void RowParser::read_text(Cell& cell, const RowColumn& column) {
   cell.is_number = true;
 }
 
-// Behind the last column: takes the empty field behind a separator that ends the record.
-bool RowParser::ends_here() {
-  return ends_with_separator_ && cursor_.take_text().empty() && cursor_.done();
-}
-
-// Errors: BadRecord if all columns of which one is to have a value are without.
-void RowParser::check_one_of() const {
-  if (one_of_.empty()) return;
-  if (std::ranges::any_of(one_of_, [this](Index cell) { return !at(cells_, cell).missing; })) return;
-  throw BadRecord{-1, "no label", fmt::format("at least one of {}", one_of_.size())};
-}
-
 std::span<const Cell> RowParser::parse(std::string_view record) {
   cursor_.start(record);
   if (!folded_.empty()) folded_.clear();
@@ -259,11 +249,14 @@ std::span<const Cell> RowParser::parse(std::string_view record) {
         break;
     }
   }
-  if (!cursor_.done() && !ends_here()) {
+  // An empty field behind a separator that ends the record is none.
+  if (!cursor_.done() && !(ends_with_separator_ && cursor_.take_text().empty() && cursor_.done())) {
     throw BadRecord{-1, fmt::format("more than {} fields", columns_.size()),
                     fmt::format("{}", columns_.size())};
   }
-  check_one_of();
+  if (!one_of_.empty() &&
+      std::ranges::all_of(one_of_, [this](Index cell) { return at(cells_, cell).missing; }))
+    throw BadRecord{-1, "no label", fmt::format("at least one of {}", one_of_.size())};
   return cells_;
 }
 
@@ -276,50 +269,36 @@ void FieldCursor::start(std::string_view record) {
 }
 
 std::string_view FieldCursor::take_text() {
-  // If blanks separate fields, none belong to a field.
-  const auto trims = [this](char c) { return is_blank(c) && c != dialect_.separator; };
-  while (next_ != end_ && trims(*next_)) ++next_;
+  while (next_ != end_ && is_filler(*next_, dialect_)) ++next_;
   if (dialect_.quotes && next_ != end_ && *next_ == '"') return take_quoted();
   const char* begin = next_;
   const char* found = find(begin, end_, dialect_.separator);
   const char* stop = found == nullptr ? end_ : found;
   std::string_view text(begin, static_cast<std::size_t>(stop - begin));
-  while (!text.empty() && trims(text.back())) text.remove_suffix(1);
+  while (!text.empty() && is_filler(text.back(), dialect_)) text.remove_suffix(1);
   end_field(stop);
   return text;
 }
 
 std::string_view FieldCursor::take_quoted() {
-  const char* begin = next_ + 1;
-  std::string* unquoted = nullptr;  // only fields with quotes in them need memory of their own
-  std::string_view text;
-  for (;;) {
-    const char* quote = find(begin, end_, '"');
-    if (quote == nullptr) {
-      fail("a quote that opens a field",
-           "another one that closes it (data.quotes = false takes quotes as characters)");
-    }
-    const bool doubled = quote + 1 != end_ && quote[1] == '"';
-    if (doubled && unquoted == nullptr) unquoted = &unquoted_.emplace_back();
-    text = std::string_view(begin, static_cast<std::size_t>(quote - begin));
-    if (unquoted != nullptr) unquoted->append(text);
-    if (doubled) *unquoted += '"';
-    begin = quote + (doubled ? 2 : 1);
-    if (!doubled) break;
+  const char* const begin = next_ + 1;
+  const char* const closing = find_closing(begin, end_);
+  if (closing == nullptr)
+    throw BadRecord{column_, "a quote that opens a field",
+                    "another one that closes it (data.quotes = false takes quotes as characters)"};
+  std::string_view text(begin, closing);
+  if (find(begin, closing, '"') != nullptr) {  // only fields with quotes in them need memory of their own
+    std::string& unquoted = unquoted_.emplace_back();
+    for (const char* at = begin; at != closing; at += *at == '"' ? 2 : 1) unquoted += *at;
+    text = unquoted;
   }
-  if (unquoted != nullptr) text = *unquoted;
-  while (begin != end_ && is_blank(*begin) && *begin != dialect_.separator) ++begin;
-  if (begin != end_ && *begin != dialect_.separator) {
-    fail(fmt::format("{} behind a closing quote",
-                     in_quotes(std::string_view(begin, static_cast<std::size_t>(end_ - begin)))),
-         "the end of the field");
-  }
-  end_field(begin);
+  const char* behind = closing + 1;
+  while (behind != end_ && is_filler(*behind, dialect_)) ++behind;
+  if (behind != end_ && *behind != dialect_.separator)
+    throw BadRecord{column_, fmt::format("{} behind a closing quote", in_quotes({behind, end_})),
+                    "the end of the field"};
+  end_field(behind);
   return text;
-}
-
-void FieldCursor::fail(std::string found, std::string expected) const {
-  throw BadRecord{.column = column_, .found = std::move(found), .expected = std::move(expected)};
 }
 
 std::optional<Index> find_record_end(std::string_view text, const Dialect& rules, bool inside, bool whole) {
@@ -327,18 +306,14 @@ std::optional<Index> find_record_end(std::string_view text, const Dialect& rules
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t found = text.find('\n', begin);
     if (found == std::string_view::npos && !whole) return std::nullopt;
-    const std::size_t end = found == std::string_view::npos ? text.size() : found + 1;
+    const std::size_t end = std::min(found, text.size() - 1) + 1;
     const auto record_end = static_cast<Index>(end);
     if (!rules.quotes) return record_end;
-    const std::string_view line = without_line_end(text.substr(begin, end - begin));
-    const Close close = inside ? close_quote(line, rules) : Close{LinePart::Closing::kClosed};
-    const bool open = inside ? close.reopens : opens_quote(line, rules);
-    if (close.closing == LinePart::Closing::kNever) return end_if_never_closed.value_or(record_end);
-    if (close.closing == LinePart::Closing::kClosed) {
-      if (!open) return record_end;
-      end_if_never_closed = record_end;
-      inside = true;
-    }
+    const Quotes quotes = quotes_behind(text.substr(begin, end - begin), rules, inside);
+    if (quotes == Quotes::kOutside) return record_end;
+    if (quotes == Quotes::kNeverClosed) return end_if_never_closed.value_or(record_end);
+    if (quotes == Quotes::kOpened) end_if_never_closed = record_end;
+    inside = true;
     begin = end;
   }
   if (!whole) return std::nullopt;
@@ -347,36 +322,18 @@ std::optional<Index> find_record_end(std::string_view text, const Dialect& rules
 
 LinePart look_at_lines(std::string_view lines, const Dialect& rules) {
   LinePart part;
-  if (!rules.quotes) return part;
-  std::size_t begin = 0;
-  for (;;) {
-    // Lines without quotes change nothing.
-    const std::size_t quote = lines.find('"', begin);
-    if (quote == std::string_view::npos) return part;
-    const std::size_t before = quote == 0 ? std::string_view::npos : lines.rfind('\n', quote - 1);
-    begin = before == std::string_view::npos ? 0 : before + 1;
-    const std::size_t end = std::min(lines.find('\n', quote), lines.size() - 1) + 1;
-    const std::string_view line = without_line_end(lines.substr(begin, end - begin));
-    const auto next = [&](bool open) {
-      if (!open) return opens_quote(line, rules);
-      const Close close = close_quote(line, rules);
-      return close.closing == LinePart::Closing::kNone    ? true
-             : close.closing == LinePart::Closing::kNever ? opens_quote(line, rules)
-                                                          : close.reopens;
-    };
-    if (part.closing == LinePart::Closing::kNone) {
-      const Close close = close_quote(line, rules);
-      part.closing = close.closing;
-      part.reopens = close.reopens;
-      part.opens = next(part.opens);
-    } else {
-      // Mostly both answers are the same soon.
-      const bool differs = part.reopens != part.opens;
-      part.opens = next(part.opens);
-      part.reopens = differs ? next(part.reopens) : part.opens;
-    }
-    begin = end;
+  // Lines without quotes change nothing.
+  for (std::size_t end = 0, quote = 0;
+       rules.quotes && (quote = lines.find('"', end)) != std::string_view::npos;) {
+    const std::size_t begin = quote == 0 ? 0 : lines.rfind('\n', quote - 1) + 1;
+    end = std::min(lines.find('\n', quote), lines.size() - 1) + 1;
+    const std::string_view line = lines.substr(begin, end - begin);
+    const bool differs =
+        part.from_inside != part.from_outside;  // seldom: once a field closes they are the same
+    part.from_outside = one_line_on(part.from_outside, line, rules);
+    part.from_inside = differs ? one_line_on(part.from_inside, line, rules) : part.from_outside;
   }
+  return part;
 }
 
 bool RecordLines::next(std::string_view& record) {

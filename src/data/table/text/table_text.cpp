@@ -8,21 +8,11 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
-
-std::string location(const TableText& table, const TextChunk& chunk, Index line) {
-  return fmt::format("'{}', line {}", table.text.files[chunk.file].path, with_commas(line));
-}
-
-bool is_header(Header header, const std::vector<std::string>& fields) {
-  if (header != Header::kAuto) return header == Header::kYes;
-  return std::ranges::none_of(fields,
-                              [](const std::string& field) { return parse_number(field).has_value(); });
-}
 
 // Finds out from the record behind the header whether each ends with a separator that the header does not
 // have.
@@ -66,7 +56,9 @@ void take_first(TableText& table, const TableOptions& options, const TextFile& f
                 const std::string& record) {
   try {
     const std::vector<std::string> fields = split_record(table.text.dialect, record);
-    table.header = is_header(options.header, fields);
+    const auto is_number = [](const std::string& field) { return parse_number(field).has_value(); };
+    table.header = options.header == Header::kAuto ? std::ranges::none_of(fields, is_number)
+                                                   : options.header == Header::kYes;
     table.names = name_columns(fields, table.header, table.warnings);
     if (table.header) table.header_text = record;
     const auto bad = std::ranges::find_if_not(table.names, is_text);
@@ -113,21 +105,6 @@ Index lines_to_skip(const FirstLines& first, const std::string& path, const Tabl
   throw DataError("'{}': {}", path, title.describe());
 }
 
-}  // namespace
-
-std::vector<std::string> distinct_names(std::span<const std::string> wanted) {
-  std::vector<std::string> names;
-  std::unordered_map<std::string, Index> used;  // the last number that was tried behind a name
-  for (const std::string& each : wanted) {
-    std::string name = each;
-    while (!used.try_emplace(name, 1).second) name = fmt::format("{}.{}", each, ++used[each]);
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
-namespace {
-
 // All that one rank finds out by looking at the files.
 TableText look_at_table(std::span<const std::string> paths, const TableOptions& options,
                         const TableSchema* known) {
@@ -157,17 +134,20 @@ TableText look_at_table(std::span<const std::string> paths, const TableOptions& 
 
 }  // namespace
 
+std::vector<std::string> distinct_names(std::span<const std::string> wanted) {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, Index> used;  // the last number that was tried behind a name
+  for (const std::string& each : wanted) {
+    std::string name = each;
+    while (!used.try_emplace(name, 1).second) name = fmt::format("{}.{}", each, ++used[each]);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
                           const TableSchema* known) {
-  TableText table;
-  MessageWriter message;
-  peers.agree([&] {
-    if (peers.rank() > 0) return;
-    table = look_at_table(paths, options, known);
-    message(table);
-  });
-  const std::vector<Bytes> messages = peers.all_gather(message.bytes());
-  if (peers.rank() > 0) MessageReader{messages.front()}(table);
+  auto table = from_first_rank<TableText>(peers, [&] { return look_at_table(paths, options, known); });
   table.text.chunk_bytes = options.chunk_kib * 1024;
   return table;
 }
@@ -205,10 +185,6 @@ void TableReader::check_header(std::string_view record, const TextChunk& chunk) 
       table_.names.size());
 }
 
-void TableReader::throw_repeated_header() {
-  throw BadRecord{-1, "the header once more", "a record (were files put together with their headers?)"};
-}
-
 std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextChunk& chunk,
                                   const RecordLines& lines) const {
   Index column = bad.column;
@@ -226,8 +202,8 @@ std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextC
   }
   const std::string more =
       lines.last_line() == lines.line() ? "" : fmt::format(" to {}", with_commas(lines.last_line()));
-  return fmt::format("{}{}{}: found {}, expected {}", location(table_, chunk, lines.line()), more, where,
-                     bad.found, bad.expected);
+  return fmt::format("'{}', line {}{}{}: found {}, expected {}", table_.text.files[chunk.file].path,
+                     with_commas(lines.line()), more, where, bad.found, bad.expected);
 }
 
 }  // namespace lockstep

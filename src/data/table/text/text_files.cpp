@@ -1,9 +1,6 @@
-// A table is read in chunks: ranges of bytes of one size, so that ranks can share the work without reading
-// the whole. Where the first record of a chunk begins depends on all quotes before it. In the first pass each
-// rank looks at the lines that begin in its share of the ranges, in units: a range of a plain file, or the
-// whole of a compressed one, which can only be read from its start. What all ranks found (look_at_lines) is
-// put together in order of the ranges, which gives each chunk its first line and whether its first line
-// begins inside quotes.
+// All quotes before a chunk decide where its first record begins. In the first pass each rank looks at the
+// lines (look_at_lines) that begin in its share of the ranges, in units: a range of a plain file, or the
+// whole of a compressed one, which can only be read from its start.
 //
 // A chunk consists of the records that begin in its bytes. TextReader::read() therefore skips to the first
 // line, and if that is inside quotes to the end of its record, and reads on past the end of the chunk to the
@@ -11,26 +8,19 @@
 #include "lockstep/data/table/text/text_files.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/inputs/foreign.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 
 namespace lockstep {
 namespace {
 
 // The first line end of a file is looked for in so many bytes.
 constexpr Index kMaxFirstLine = Index{1} << 20;
-
-// The length of a byte order mark at the start of a file. Errors: DataError if it is no text that can be
-// read.
-Index mark_bytes(const std::string& path, std::string_view start) {
-  const std::string foreign = describe_foreign(path, start);
-  if (!foreign.empty()) throw DataError("'{}' is no table of text but {}", path, foreign);
-  return start.starts_with("\xef\xbb\xbf") ? 3 : 0;
-}
 
 // Whether the first line end outside of quotes is a carriage return alone; or one inside, if there is no
 // other.
@@ -59,30 +49,18 @@ struct Unit {
   Range bytes;
 };
 
-std::vector<Unit> units_of(const std::vector<TextFile>& files, Index chunk_bytes) {
-  std::vector<Unit> units;
-  for (std::size_t file = 0; file < files.size(); ++file) {
-    const Index total = files[file].file_bytes;
-    const Index step = files[file].compressed ? total : chunk_bytes;
-    for (Index begin = 0; begin < total; begin += step) {
-      units.push_back({.file = file, .bytes = {begin, std::min(begin + step, total)}});
-    }
-  }
-  return units;
-}
-
 // Contiguous runs whose shares of the weight differ little.
-template <class Weight>
-std::vector<Range> share_by_weight(Index count, Index ranks, const Weight& weight) {
-  double total = 0;
-  for (Index i = 0; i < count; ++i) total += weight(i);
+std::vector<Range> share_by_weight(const std::vector<double>& weights, Index ranks) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const auto count = std::ssize(weights);
   std::vector<Range> shares;
   Index next = 0;
   double done = 0;
   for (Index rank = 0; rank < ranks; ++rank) {
     const Index begin = next;
     const double goal = total * static_cast<double>(rank + 1) / static_cast<double>(ranks);
-    while (next < count && (rank + 1 == ranks || done + weight(next) / 2 < goal)) done += weight(next++);
+    while (next < count && (rank + 1 == ranks || done + at(weights, next) / 2 < goal))
+      done += at(weights, next++);
     shares.push_back({begin, next});
   }
   return shares;
@@ -114,9 +92,13 @@ std::vector<TextChunk> put_together(const std::vector<Bytes>& messages) {
                         .inside = inside,
                         .first_of_file = first});
       lines += part.line_ends;
-      if (inside && part.lines.closing == LinePart::Closing::kNone) continue;
-      if (inside && part.lines.closing == LinePart::Closing::kNever) begin_outside(chunks, open);
-      inside = chunks.back().inside ? part.lines.reopens : part.lines.opens;
+      Quotes behind = inside ? part.lines.from_inside : part.lines.from_outside;
+      if (behind == Quotes::kStillOpen) continue;
+      if (behind == Quotes::kNeverClosed) {
+        begin_outside(chunks, open);
+        behind = part.lines.from_outside;
+      }
+      inside = behind == Quotes::kOpened;
       open = chunks.size() - 1;
     }
   }
@@ -133,9 +115,17 @@ class FirstPass {
   void run() {
     MessageWriter mine;
     peers_.agree([&] {
-      const std::vector<Unit> units = units_of(text_.files, text_.chunk_bytes);
-      const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
-      const Range share = at(share_by_weight(std::ssize(units), peers_.size(), weight), peers_.rank());
+      std::vector<Unit> units;
+      std::vector<double> weights;
+      for (std::size_t file = 0; file < text_.files.size(); ++file) {
+        const Index total = text_.files[file].file_bytes;
+        const Index step = text_.files[file].compressed ? total : text_.chunk_bytes;
+        for (Index begin = 0; begin < total; begin += step) {
+          units.push_back({.file = file, .bytes = {begin, std::min(begin + step, total)}});
+          weights.push_back(static_cast<double>(units.back().bytes.size()));
+        }
+      }
+      const Range share = at(share_by_weight(weights, peers_.size()), peers_.rank());
       for (Index unit = share.begin; unit < share.end; ++unit) look_at(at(units, unit), mine);
     });
     const std::vector<Bytes> messages = peers_.all_gather(mine.bytes());
@@ -179,14 +169,14 @@ class FirstPass {
     const bool first = part.bytes.begin == text_.files[part.file].begin;
     const TextChunk* const before = taken_.empty() || first ? nullptr : &taken_.back();
     const bool inside =
-        before != nullptr && before->ends_inside && part.lines.closing != LinePart::Closing::kNever;
-    const bool goes_on = inside && part.lines.closing == LinePart::Closing::kNone;
-    const bool opens = inside ? part.lines.reopens : part.lines.opens;
+        before != nullptr && before->ends_inside && part.lines.from_inside != Quotes::kNeverClosed;
+    const Quotes behind = inside ? part.lines.from_inside : part.lines.from_outside;
+    const bool opens = behind == Quotes::kOpened && pass_.text().closes_behind(part);
     taken_.push_back({.file = part.file,
                       .bytes = part.bytes,
                       .first_line = before == nullptr ? text_.files[part.file].skipped_lines + 1 : next_line_,
                       .inside = inside,
-                      .ends_inside = goes_on || (opens && pass_.text().closes_behind(part)),
+                      .ends_inside = behind == Quotes::kStillOpen || opens,
                       .first_of_file = first});
     next_line_ = taken_.back().first_line + part.line_ends;
     if (failed_) return;
@@ -269,7 +259,9 @@ TextFile look_at_text_file(const std::string& path, const LookOptions& options) 
     file.window->hold({0, kFirstLook});
   }
   file.compressed = file.window->compressed();
-  file.begin = mark_bytes(path, start());
+  const std::string foreign = describe_foreign(path, start());
+  error_if<DataError>(!foreign.empty(), "'{}' is no table of text but {}", path, foreign);
+  file.begin = start().starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark
   file.window->hold({file.begin, file.begin});
   file.old_line_ends = has_old_line_ends(*file.window, options.quotes);
   file.window->know(file.begin, file.old_line_ends);
@@ -303,45 +295,30 @@ std::string first_text(const TextFile& file, Index lines, Index max_bytes) {
 
 std::vector<TextFile> look_at_text_files(std::span<const std::string> paths, const LookOptions& options,
                                          PeerGroup& peers) {
-  std::vector<TextFile> files;
-  MessageWriter message;
-  peers.agree([&] {
-    if (peers.rank() > 0) return;
+  return from_first_rank<std::vector<TextFile>>(peers, [&] {
+    std::vector<TextFile> files;
     for (const std::string& path : paths) {
       files.push_back(look_at_text_file(path, options));
       if (files.size() > kOpenWindows) files.back().window.reset();
     }
-    message(files);
+    return files;
   });
-  const std::vector<Bytes> messages = peers.all_gather(message.bytes());
-  if (peers.rank() > 0) MessageReader{messages.front()}(files);
-  return files;
 }
 
 std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
-  std::vector<Range> runs;  // runs of chunks that stay together
+  std::vector<Index> borders;  // of runs of chunks that stay together
+  std::vector<double> bytes;   // of each run
   for (Index i = 0; i < std::ssize(text.chunks); ++i) {
     const TextChunk& chunk = at(text.chunks, i);
-    if (text.files[chunk.file].compressed && !chunk.first_of_file) {
-      ++runs.back().end;
-    } else {
-      runs.push_back({i, i + 1});
+    if (!text.files[chunk.file].compressed || chunk.first_of_file) {
+      borders.push_back(i);
+      bytes.push_back(0);
     }
+    bytes.back() += static_cast<double>(chunk.bytes.size());
   }
-  const auto bytes = [&](Index run) {
-    double sum = 0;
-    const Range chunks = at(runs, run);
-    for (Index i = chunks.begin; i < chunks.end; ++i) {
-      sum += static_cast<double>(at(text.chunks, i).bytes.size());
-    }
-    return sum;
-  };
-  std::vector<Range> shares;
-  const auto count = std::ssize(text.chunks);
-  for (const Range share : share_by_weight(std::ssize(runs), ranks, bytes)) {
-    const auto border = [&](Index run) { return run < std::ssize(runs) ? at(runs, run).begin : count; };
-    shares.push_back({border(share.begin), border(share.end)});
-  }
+  borders.push_back(std::ssize(text.chunks));
+  std::vector<Range> shares = share_by_weight(bytes, ranks);
+  for (Range& share : shares) share = {at(borders, share.begin), at(borders, share.end)};
   return shares;
 }
 
@@ -439,8 +416,8 @@ bool TextReader::closes_behind(const TextPart& part) {
   while (begin < most) {
     const Index end = window_->find_line_end(begin).value_or(window_->range().end);
     if (end == begin) return false;
-    const LinePart line = look_at_lines(window_->text({begin, end}), files_.dialect);
-    if (line.closing != LinePart::Closing::kNone) return line.closing == LinePart::Closing::kClosed;
+    const Quotes behind = look_at_lines(window_->text({begin, end}), files_.dialect).from_inside;
+    if (behind != Quotes::kStillOpen) return behind != Quotes::kNeverClosed;
     begin = end;
   }
   return false;

@@ -1,12 +1,14 @@
 #include "lockstep/data/table/values/column_stats.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <utility>
 
-#include "lockstep/base/hash.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -69,7 +71,13 @@ class Tree {
       for (const LabelledNumber& record : records_)
         classes_ = std::max(classes_, static_cast<Index>(record.label) + 1);
     } else {
-      centre();
+      double weight = 0;
+      double sum = 0;
+      for (const LabelledNumber& record : records_) {
+        weight += record.weight;
+        sum += record.weight * record.label;
+      }
+      for (LabelledNumber& record : records_) record.label -= sum / weight;
     }
     min_gain_ = kMinGain * impurity();
   }
@@ -84,22 +92,15 @@ class Tree {
       leaves.insert(best + 1, leaf_of({split.split, split.records.end}));
     }
     std::vector<double> found;
-    for (std::size_t i = 1; i < leaves.size(); ++i) found.push_back(threshold_at(leaves[i].records.begin));
+    for (std::size_t i = 1; i < leaves.size(); ++i) {
+      const Index split = leaves[i].records.begin;
+      const double below = at(records_, split - 1).number;
+      found.push_back(below + (at(records_, split).number - below) / 2);
+    }
     return found;
   }
 
  private:
-  void centre() {
-    double weight = 0;
-    double sum = 0;
-    for (const LabelledNumber& record : records_) {
-      weight += record.weight;
-      sum += record.weight * record.label;
-    }
-    if (records_.empty()) return;
-    for (LabelledNumber& record : records_) record.label -= sum / weight;
-  }
-
   // The impurity of all records: their weight less their score, or the sum of squared labels.
   double impurity() const {
     LabelSums all(classes_);
@@ -131,16 +132,28 @@ class Tree {
     return leaf;
   }
 
-  double threshold_at(Index split) const {
-    const double below = at(records_, split - 1).number;
-    return below + (at(records_, split).number - below) / 2;
-  }
-
   std::vector<LabelledNumber> records_;
   TreeRule rule_;
   Index classes_ = 0;
   double min_gain_ = 0;
 };
+
+// Names that mean yes, in small letters; so does the number 1.
+constexpr std::array kYes{"true", "t",   "yes",      "y",       "ja",  "j",    "oui", "si",
+                          "sí",   "sim", "positive", "positiv", "pos", "case", "+"};
+
+bool means_yes(const std::string& name) {
+  if (const std::optional<double> number = parse_number(name)) return *number == 1;
+  return std::ranges::find(kYes, in_lower_case(name)) != kYes.end();
+}
+
+// Whether the first of two classes is the positive one. Beside a greater number, 1 is a number like others.
+bool is_first_positive(const ValueCounts::Entry& before, const ValueCounts::Entry& after) {
+  const bool numbers = parse_number(before.text) && parse_number(after.text);
+  const bool named = !numbers && means_yes(before.text);
+  if (named != means_yes(after.text)) return named;
+  return 10 * before.count < 4 * (before.count + after.count);
+}
 
 }  // namespace
 
@@ -181,10 +194,6 @@ NumberStats NumberSums::stats() const {
           .max = max_};
 }
 
-std::size_t ValueCounts::Hash::operator()(std::string_view text) const {
-  return hash_text(text);
-}
-
 void ValueCounts::overflow() {
   overflowed_ = true;
   counts_.clear();
@@ -215,6 +224,28 @@ std::vector<ValueCounts::Entry> ValueCounts::by_count() const {
   return entries;
 }
 
+std::vector<std::string> ordered_classes(std::span<const ValueCounts::Entry> classes,
+                                         const std::string& positive, std::string_view label) {
+  std::vector<ValueCounts::Entry> sorted(classes.begin(), classes.end());
+  const bool numbers =
+      std::ranges::all_of(sorted, [](const auto& each) { return parse_number(each.text).has_value(); });
+  std::ranges::sort(sorted, [numbers](const auto& a, const auto& b) {
+    const double x = numbers ? *parse_number(a.text) : 0;
+    const double y = numbers ? *parse_number(b.text) : 0;
+    return x != y ? x < y : a.text < b.text;
+  });
+  std::vector<std::string> names;
+  for (const ValueCounts::Entry& each : sorted) names.push_back(each.text);
+  const bool known = std::ranges::find(names, positive) != names.end();
+  error_if(!positive.empty() && (names.size() != 2 || !known),
+           "data.positive = {}: {} has the {} classes {}, expected two, of which this is one",
+           in_quotes(positive), label, with_commas(std::ssize(names)), listed(names));
+  if (names.size() == 2 &&
+      (positive.empty() ? is_first_positive(sorted[0], sorted[1]) : names[0] == positive))
+    std::swap(names[0], names[1]);
+  return names;
+}
+
 void ValueSample::prune() {
   if (std::ssize(kept_) <= max_kept_) return;
   const auto end = kept_.begin() + max_kept_;
@@ -237,11 +268,8 @@ std::vector<ValueSample::Kept> ValueSample::by_key() const {
 }
 
 std::vector<double> ValueSample::sorted() const {
-  ValueSample pruned = *this;
-  pruned.prune();
   std::vector<double> values;
-  values.reserve(pruned.kept_.size());
-  for (const Kept& kept : pruned.kept_) values.push_back(kept.value);
+  for (const Kept& kept : by_key()) values.push_back(kept.value);
   std::ranges::sort(values);
   return values;
 }

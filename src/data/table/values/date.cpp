@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numbers>
@@ -17,16 +16,6 @@ namespace {
 
 using std::chrono::sys_days;
 using std::chrono::year_month_day;
-
-constexpr Named<DateForm> kDateForms[]{
-    {DateForm::kYmd, "ymd"},          {DateForm::kDmy, "dmy"},          {DateForm::kMdy, "mdy"},
-    {DateForm::kTime, "time"},        {DateForm::kWeek, "week"},        {DateForm::kOrdinal, "ordinal"},
-    {DateForm::kYearMonth, "ym"},     {DateForm::kMonthYear, "my"},     {DateForm::kEpoch, "epoch"},
-    {DateForm::kEpochMs, "epoch_ms"}, {DateForm::kEpochUs, "epoch_us"}, {DateForm::kEpochNs, "epoch_ns"},
-    {DateForm::kExcel, "excel"}};
-constexpr Named<DatePart> kParts[]{{DatePart::kDay, "day"},         {DatePart::kDayOfYear, "day_of_year"},
-                                   {DatePart::kYear, "year"},       {DatePart::kMonth, "month"},
-                                   {DatePart::kWeekday, "weekday"}, {DatePart::kHour, "hour"}};
 
 sys_days date_of(double days) {
   return sys_days{std::chrono::days{static_cast<int>(std::floor(days))}};
@@ -47,16 +36,8 @@ double cycle_share(double days, DatePart part) {
 
 }  // namespace
 
-std::span<const Named<DateForm>> date_forms() {
-  return kDateForms;
-}
-
-std::span<const Named<DatePart>> date_parts() {
-  return kParts;
-}
-
 const char* to_string(DateForm form) {
-  return std::ranges::find(kDateForms, form, &Named<DateForm>::value)->name;
+  return word_of(kDateForms, form);
 }
 
 bool counts_seconds(DateForm form) {
@@ -85,8 +66,7 @@ Index DateReading::width() const {
 
 std::string DateReading::term() const {
   std::vector<std::string> words{to_string(form)};
-  for (const DatePart part : parts)
-    words.emplace_back(std::ranges::find(kParts, part, &Named<DatePart>::value)->name);
+  for (const DatePart part : parts) words.emplace_back(word_of(kDateParts, part));
   if (before) words.push_back(fmt::format("before={}", *before));
   return fmt::format("date({})", fmt::join(words, ", "));
 }

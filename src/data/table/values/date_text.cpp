@@ -179,12 +179,20 @@ class DateParser {
     } else if (field == 'd') {
       days_ = number(1, 2);
       note(DateField::kDay, begin);
-      take_ending();
+      const std::size_t ending_begin = here();
+      const std::string_view ending = rest_.substr(0, 2);
+      if (ending == "st" || ending == "nd" || ending == "rd" || ending == "th") rest_.remove_prefix(2);
+      note(DateField::kEnding, ending_begin);
     } else if (field == 'j') {
       days_ = number(3, 3);
       note(DateField::kDayOfYear, begin);
     } else {
-      take_week();
+      failed_ |= !accept('W');
+      weeks_ = number(2, 2);
+      note(DateField::kWeek, begin + 1);
+      if (!accept('-') && count_first(rest_, is_digit) != 1) return;
+      days_ = number(1, 1);
+      note(DateField::kDayOfWeek, here() - 1);
     }
   }
 
@@ -213,27 +221,6 @@ class DateParser {
     months_ = found.value_or(0) + 1;
     named_month_ = after_name_ = true;
     rest_.remove_prefix(letters);
-  }
-
-  // "1st", "2nd".
-  void take_ending() {
-    const std::size_t begin = here();
-    for (const std::string_view ending : {"st", "nd", "rd", "th"}) {
-      if (!rest_.starts_with(ending)) continue;
-      rest_.remove_prefix(ending.size());
-      return note(DateField::kEnding, begin);
-    }
-  }
-
-  void take_week() {
-    failed_ |= !accept('W');
-    std::size_t begin = here();
-    weeks_ = number(2, 2);
-    note(DateField::kWeek, begin);
-    if (!accept('-') && count_first(rest_, is_digit) != 1) return;
-    begin = here();
-    days_ = number(1, 1);
-    note(DateField::kDayOfWeek, begin);
   }
 
   // Takes the sign between two fields; there may be none beside the name of a month and before a week.

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
@@ -42,10 +41,6 @@ constexpr std::array<std::pair<std::string_view, const char*>, 4> kSigns{
      {"-", "the minus behind them"},
      {kMinus, "the minus of typography (\xe2\x88\x92)"},
      {kApostrophe, "the apostrophe of typography (\xe2\x80\x99)"}}};
-
-bool has_sign(std::string_view text, std::string_view sign) {
-  return sign.size() == 1 ? text.ends_with(sign) : text.find(sign) != std::string_view::npos;
-}
 
 // The length of the blank that `text` starts with, a no-break space (U+00A0, U+202F, U+2009) counted; 0:
 // none.
@@ -173,17 +168,13 @@ void take_least(std::string& least, std::string_view text) {
   if (!text.empty() && (least.empty() || text < least)) least = text;
 }
 
-const char* word_of(char sign) {
-  return std::ranges::find(kNumberSigns, sign, &Named<char>::value)->name;
-}
-
 // For people: what is not plain in the notation.
 std::vector<std::string> parts_of(const NumberNotation& notation) {
   std::vector<std::string> parts;
   if (notation.decimal != '.') parts.emplace_back("a decimal comma");
   if (notation.thousands != 0) {
     parts.push_back(fmt::format("{} {} between thousands", notation.thousands == '\'' ? "an" : "a",
-                                word_of(notation.thousands)));
+                                word_of(kNumberSigns, notation.thousands)));
   }
   if (!notation.prefix.empty()) parts.push_back(fmt::format("{} before them", in_quotes(notation.prefix)));
   if (!notation.suffix.empty()) parts.push_back(fmt::format("{} behind them", in_quotes(notation.suffix)));
@@ -194,8 +185,8 @@ std::vector<std::string> parts_of(const NumberNotation& notation) {
 
 std::string NumberNotation::term() const {
   std::vector<std::string> arguments;
-  if (decimal != '.') arguments.push_back(fmt::format("decimal={}", word_of(decimal)));
-  if (thousands != 0) arguments.push_back(fmt::format("thousands={}", word_of(thousands)));
+  if (decimal != '.') arguments.push_back(fmt::format("decimal={}", word_of(kNumberSigns, decimal)));
+  if (thousands != 0) arguments.push_back(fmt::format("thousands={}", word_of(kNumberSigns, thousands)));
   if (!prefix.empty()) arguments.push_back(fmt::format("prefix=\"{}\"", prefix));
   if (!suffix.empty()) arguments.push_back(fmt::format("suffix=\"{}\"", suffix));
   return fmt::format("number({})", fmt::join(arguments, ", "));
@@ -247,7 +238,10 @@ void NotationCounts::add_text(std::string_view text) {
   no_dates_.add(text);
   take_least(example_, text);
   affixes_.add(fmt::format("{}\n{}", parts.prefix, parts.suffix));
-  for (std::size_t i = 0; i < kSigns.size(); ++i) signs_[i] += has_sign(text, kSigns[i].first) ? 1 : 0;
+  for (std::size_t i = 0; i < kSigns.size(); ++i) {
+    const std::string_view sign = kSigns[i].first;
+    signs_[i] += sign.size() == 1 ? text.ends_with(sign) : text.find(sign) != std::string_view::npos;
+  }
 }
 
 void NotationCounts::add_date(std::string_view text) {

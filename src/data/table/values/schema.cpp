@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
-#include <optional>
 
 #include "lockstep/base/text.h"
 #include "lockstep/data/record_source.h"
@@ -109,15 +107,6 @@ double undo_clip(double clipped) {
   return y / std::sqrt(1 - (y / kClip) * (y / kClip));
 }
 
-// Half of the range stands for the distance of quartiles that are equal.
-LabelScale robust_scale(const TableColumn& column) {
-  const Quartiles quartiles = column.quartiles.value_or(Quartiles{});
-  const double between = quartiles.upper - quartiles.lower;
-  return {.shift = quartiles.median,
-          .range = between > 0 ? between : (column.numbers.max - column.numbers.min) / 2,
-          .clips = true};
-}
-
 }  // namespace
 
 double signed_log(double x) {
@@ -205,8 +194,14 @@ LabelScale scale_of(const TableColumn& column) {
     case Scale::kStandard:
     case Scale::kLog:
       return {.shift = stats.mean, .range = stats.deviation(), .logarithm = column.scale == Scale::kLog};
-    case Scale::kRobust:
-      return robust_scale(column);
+    case Scale::kRobust: {
+      // Half of the range stands for the distance of quartiles that are equal.
+      const Quartiles quartiles = column.quartiles.value_or(Quartiles{});
+      const double between = quartiles.upper - quartiles.lower;
+      return {.shift = quartiles.median,
+              .range = between > 0 ? between : (stats.max - stats.min) / 2,
+              .clips = true};
+    }
   }
   return {};
 }

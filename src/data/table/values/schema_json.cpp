@@ -41,14 +41,6 @@ constexpr Named<BinEdges> kBinEdges[]{{BinEdges::kLabel, "label"}};
 constexpr Named<ColumnKind> kKinds[]{{ColumnKind::kNumeric, "numeric"},
                                      {ColumnKind::kCategorical, "categorical"}};
 
-template <class Names, class E>
-const char* name_of(const Names& names, E value) {
-  for (const auto& named : names) {
-    if (named.value == value) return named.name;
-  }
-  return "";
-}
-
 template <class Names>
 auto value_of(const Names& names, const Json& json) {
   const auto* const text = json.get_ptr<const std::string*>();
@@ -78,7 +70,7 @@ class Fields {
     if (reads_) {
       value = value_of(names, json_.at(key));
     } else {
-      json_[key] = name_of(names, value);
+      json_[key] = word_of(names, value);
     }
   }
   // Whether a field is there that may be missing.
@@ -106,12 +98,12 @@ void pass_notation(const Fields& fields, NumberNotation& notation) {
 }
 
 void pass_date(const Fields& fields, DateReading& date) {
-  fields("form", date.form, date_forms());
+  fields("form", date.form, kDateForms);
   Json parts = Json::array();
-  for (const DatePart part : date.parts) parts.push_back(name_of(date_parts(), part));
+  for (const DatePart part : date.parts) parts.push_back(word_of(kDateParts, part));
   fields("parts", parts);
   date.parts.clear();
-  for (const Json& part : parts) date.parts.push_back(value_of(date_parts(), part));
+  for (const Json& part : parts) date.parts.push_back(value_of(kDateParts, part));
   if (!fields.has("before", date.before.has_value())) return;
   Index before = date.before.value_or(0);
   fields("before", before);
@@ -207,7 +199,7 @@ void pass_windows(const Fields& fields, std::optional<TableWindows>& windows) {
 }  // namespace
 
 const char* to_string(Scale scale) {
-  return name_of(kScales, scale);
+  return word_of(kScales, scale);
 }
 
 std::string to_json(const TableSchema& schema) {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/options.h"
 #include "lockstep/data/table/text/table_text.h"
 
 namespace lockstep {

@@ -76,7 +76,6 @@ class FieldCursor {
     done_ = end == end_;
     next_ = done_ ? end : end + 1;
   }
-  [[noreturn]] void fail(std::string found, std::string expected) const;
 
   Dialect dialect_;
   const char* next_ = nullptr;
@@ -145,8 +144,6 @@ class RowParser {
   void read_text(Cell& cell, const RowColumn& column);
   bool is_missing(std::string_view text, const RowColumn& column) const;
   void miss(Cell& cell, const RowColumn& column, std::string_view text, const char* expected) const;
-  void check_one_of() const;
-  bool ends_here();
 
   FieldCursor cursor_;
   bool ends_with_separator_;
@@ -175,17 +172,18 @@ class RowParser {
 /// `inside`: the text begins in a quoted field that is closed later. `whole`: no more text follows.
 std::optional<Index> find_record_end(std::string_view text, const Dialect& rules, bool inside, bool whole);
 
-/// The effect of the lines of a part of a text on quoted fields.
+/// The quotes behind some lines, by those before them.
+enum class Quotes {
+  kOutside,      ///< no quoted field is open
+  kOpened,       ///< one is open that begins in these lines
+  kStillOpen,    ///< the one that was open before them still is
+  kNeverClosed,  ///< the one that was open before them is never closed: they begin outside of quotes
+};
+
+/// The quotes behind a part of a text, for both beginnings.
 struct LinePart {
-  /// The first event for a field that is open where the part begins.
-  enum class Closing {
-    kNone,    ///< it is open at the end, too
-    kClosed,  ///< a quote closes it
-    kNever,   ///< it turns out to be never closed: the part begins outside of quotes
-  };
-  bool opens = false;  ///< a field is open at the end, if none was at the beginning
-  Closing closing = Closing::kNone;
-  bool reopens = false;  ///< another field is open at the end, with kClosed
+  Quotes from_outside = Quotes::kOutside;
+  Quotes from_inside = Quotes::kStillOpen;
 };
 /// `lines`: whole lines, but that the last one may end with the text.
 LinePart look_at_lines(std::string_view lines, const Dialect& rules);

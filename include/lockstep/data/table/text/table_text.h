@@ -55,7 +55,10 @@ class TableReader {
     for (std::string_view record; lines.next(record);) {
       bool parsed = false;
       try {
-        if (table_.header && record == table_.header_text) throw_repeated_header();
+        if (table_.header && record == table_.header_text) {
+          throw BadRecord{-1, "the header once more",
+                          "a record (were files put together with their headers?)"};
+        }
         const std::span<const Cell> cells = parser_.parse(record);
         parsed = true;
         use(cells);
@@ -66,7 +69,6 @@ class TableReader {
   }
 
  private:
-  [[noreturn]] static void throw_repeated_header();
   RecordLines start(const TextChunk& chunk);
   void check_header(std::string_view record, const TextChunk& chunk) const;
   std::string describe(const BadRecord& bad, bool parsed, const TextChunk& chunk,

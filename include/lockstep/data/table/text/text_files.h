@@ -7,7 +7,6 @@
 // knows all else about its chunks by itself; where that was wrong it reads its share once more.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>

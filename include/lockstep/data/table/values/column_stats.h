@@ -10,8 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lockstep/base/hash.h"
 #include "lockstep/base/types.h"
-#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/message.h"
 
 namespace lockstep {
 
@@ -93,15 +94,11 @@ class ValueCounts {
   }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const;
-  };
   void overflow();
 
   Index limit_;
   bool overflowed_ = false;
-  std::unordered_map<std::string, Index, Hash, std::equal_to<>> counts_;
+  std::unordered_map<std::string, Index, TextHash, std::equal_to<>> counts_;
 };
 
 /// The classes of a label in order: by size if all are numbers, else by their letters; of two, the positive

@@ -2,6 +2,7 @@
 // dates and times of day, and the features that they become; and what its texts look like, to find that out.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -12,8 +13,8 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/data/message.h"
 #include "lockstep/data/table/values/column_stats.h"
-#include "lockstep/data/table/values/message.h"
 
 namespace lockstep {
 
@@ -77,8 +78,21 @@ struct Named {
 };
 inline constexpr Named<char> kNumberSigns[]{{'.', "point"},       {',', "comma"},         {' ', "space"},
                                             {'\'', "apostrophe"}, {'\'', "\xe2\x80\x99"}, {'\0', "none"}};
-std::span<const Named<DateForm>> date_forms();
-std::span<const Named<DatePart>> date_parts();
+inline constexpr Named<DateForm> kDateForms[]{
+    {DateForm::kYmd, "ymd"},          {DateForm::kDmy, "dmy"},          {DateForm::kMdy, "mdy"},
+    {DateForm::kTime, "time"},        {DateForm::kWeek, "week"},        {DateForm::kOrdinal, "ordinal"},
+    {DateForm::kYearMonth, "ym"},     {DateForm::kMonthYear, "my"},     {DateForm::kEpoch, "epoch"},
+    {DateForm::kEpochMs, "epoch_ms"}, {DateForm::kEpochUs, "epoch_us"}, {DateForm::kEpochNs, "epoch_ns"},
+    {DateForm::kExcel, "excel"}};
+inline constexpr Named<DatePart> kDateParts[]{
+    {DatePart::kDay, "day"},     {DatePart::kDayOfYear, "day_of_year"}, {DatePart::kYear, "year"},
+    {DatePart::kMonth, "month"}, {DatePart::kWeekday, "weekday"},       {DatePart::kHour, "hour"}};
+/// The word of a value in such a list; "" if it has none.
+template <class Names, class E>
+const char* word_of(const Names& names, E value) {
+  const auto found = std::ranges::find(names, value, &Named<E>::value);
+  return found == std::end(names) ? "" : found->name;
+}
 const char* to_string(DateForm form);
 
 /// A date or a time of day that stands in a text.

@@ -1,4 +1,4 @@
-// Values as bytes, for messages between ranks about a table. Never stored, so all sides have one build.
+// Values as bytes, for messages between ranks about data. Never stored, so all sides have one build.
 //
 // A message takes numbers, texts, and lists and sets of what it takes. A type of several fields lists them
 // once, for both directions:
@@ -74,6 +74,7 @@ class MessageReader {
     std::memcpy(&value, next(sizeof value), sizeof value);
     return value;
   }
+  std::span<const std::byte> take_bytes(std::size_t count) { return {next(count), count}; }
   std::string take_text() {
     const auto length = take<std::size_t>();
     return length == 0 ? "" : std::string(reinterpret_cast<const char*>(next(length)), length);
@@ -104,5 +105,21 @@ class MessageReader {
   }
   std::span<const std::byte> rest_;
 };
+
+/// *Collective.* The value that `make` gives on rank 0, where alone it is called. Errors, the same on all
+/// ranks: those of `make`.
+template <class T, class Make>
+T from_first_rank(PeerGroup& peers, const Make& make) {
+  T value;
+  MessageWriter message;
+  peers.agree([&] {
+    if (peers.rank() > 0) return;
+    value = make();
+    message(value);
+  });
+  const std::vector<Bytes> messages = peers.all_gather(message.bytes());
+  if (peers.rank() > 0) MessageReader{messages.front()}(value);
+  return value;
+}
 
 }  // namespace lockstep
