@@ -9,7 +9,6 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
-#include "lockstep/nn/preset.h"
 #include "lockstep/nn/stages.h"
 #include "model_builder.h"
 

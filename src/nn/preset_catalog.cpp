@@ -1,4 +1,4 @@
-#include "lockstep/nn/preset.h"
+#include "lockstep/nn/composite.h"
 
 #include <fmt/format.h>
 

@@ -13,7 +13,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/report/tables/bench_report.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {

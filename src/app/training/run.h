@@ -26,7 +26,7 @@
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/loop/weight_average.h"
-#include "lockstep/train/storage/checkpoint/writer.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/train/storage/model_file.h"
 #include "resume_state.h"
 

@@ -20,7 +20,7 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/live/run_output.h"
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_record.h"

@@ -18,7 +18,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/report/history/viewed_run.h"
 #include "lockstep/report/page/report_page.h"
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/loop/observer.h"

@@ -1,4 +1,4 @@
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/train/evaluation/position_rows.h"
+#include "lockstep/train/evaluation/metric.h"
 
 #include <algorithm>
 #include <cmath>

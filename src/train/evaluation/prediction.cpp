@@ -16,7 +16,6 @@
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/stages.h"
-#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"

@@ -18,7 +18,7 @@
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/stages.h"
-#include "lockstep/train/evaluation/position_rows.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {

@@ -14,8 +14,6 @@
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/train/plan/refusals.h"
-#include "lockstep/train/plan/stage_plan.h"
 
 namespace lockstep {
 namespace {

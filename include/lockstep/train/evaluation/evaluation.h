@@ -25,12 +25,9 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
-#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/learning.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/evaluation/position_rows.h"
-#include "lockstep/train/evaluation/window_figures.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <numbers>
 #include <optional>
 
-#include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "rows.h"
 
 namespace lockstep {
