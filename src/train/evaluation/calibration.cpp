@@ -7,13 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/math/elementary.h"
-#include "lockstep/train/evaluation/metric.h"
 #include "train/evaluation/metrics/rows.h"
 
 namespace lockstep {
