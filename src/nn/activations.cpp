@@ -10,7 +10,6 @@
 // them before anything is allocated.
 #include "lockstep/nn/workspace.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "lockstep/nn/split_layer.h"

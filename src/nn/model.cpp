@@ -1,12 +1,10 @@
 #include "lockstep/nn/model.h"
 
-#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <unordered_set>
 #include <utility>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/stages.h"

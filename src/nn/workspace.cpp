@@ -20,7 +20,6 @@
 #include <cmath>
 #include <functional>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/trace.h"
 #include "lockstep/math/eigen_matrix.h"
 
