@@ -8,7 +8,6 @@
 #include <cctype>
 #include <charconv>
 #include <limits>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/process.h"
