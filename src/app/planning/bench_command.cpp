@@ -38,7 +38,7 @@ TrainingResult train_steps(Communicator& comm, const Experiment& experiment, Ind
   run.load();
   Observer nobody;
   RunControl control(comm, {});
-  return run.train({.observer = nobody, .control = control});
+  return Trainer(run.training(nobody, control)).run();
 }
 
 StepRate measure_step(Communicator& comm, const Experiment& experiment, const SampleFlops& flops) {
