@@ -12,7 +12,6 @@
 #include <set>
 
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
