@@ -16,7 +16,6 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/history/viewed_run.h"
 #include "lockstep/report/page/report_page.h"
 #include "lockstep/report/tables/tables.h"
 #include "lockstep/train/evaluation/early_stopping.h"

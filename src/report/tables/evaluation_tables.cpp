@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/table.h"

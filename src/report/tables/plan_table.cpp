@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 #include <sstream>
-#include <vector>
 
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
