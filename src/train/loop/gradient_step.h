@@ -37,8 +37,6 @@
 
 namespace lockstep {
 
-// What goes wrong in a step.
-
 // A number of a step that is not finite, and the reports of a loop on it, or on single values of batch norm.
 
 /// The first position in a step, forward and back, where a number is not finite.

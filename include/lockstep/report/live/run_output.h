@@ -1,5 +1,5 @@
-// metrics.jsonl: one JSON object a line, written as it happens, whole or not at all. The guide
-// on output documents the fields.
+// What rank 0 writes and shows while a run goes on, and at its end: metrics.jsonl, the progress line, events
+// of TensorBoard, lines of the log and summary.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,6 +26,9 @@
 #include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
+
+// metrics.jsonl: one JSON object a line, written as it happens, whole or not at all. The guide
+// on output documents the fields.
 
 class MetricsFile final : public Observer {
  public:
