@@ -8,9 +8,8 @@
 // Gradients follow the same rule with the runs of the backward pass. Buffers of which no run needs both share
 // memory, so that it stays in a cache. Workspace allocates by these numbers, and the plan of a run states
 // them before anything is allocated.
-#include "lockstep/nn/activations.h"
+#include "lockstep/nn/workspace.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "lockstep/nn/split_layer.h"

@@ -8,13 +8,14 @@
 #include <array>
 #include <cmath>
 
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/math/eigen_matrix.h"
-#include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "model_builder.h"
-#include "nn/layers/scratch.h"
+#include "nn/layers/layer_parts.h"
 
 namespace lockstep {
 namespace {
@@ -340,6 +341,26 @@ std::vector<Term> parse_layers(std::string_view text) {
     if (entry.takes_layers) option.composites.push_back(entry.name);
   }
   return parse_terms(text, option);
+}
+
+std::span<const PresetEntry> preset_catalog() {
+  static const std::vector<PresetEntry> kEntries = [] {
+    std::vector<PresetEntry> entries;
+    for (const TextEntry& entry : embedded_entries("texts/presets.txt")) {
+      entries.push_back({.name = entry.name, .help = entry.get("help"), .text = entry.get("layers")});
+    }
+    return entries;
+  }();
+  return kEntries;
+}
+
+std::string preset_layers(std::string_view name, Index outputs) {
+  return fmt::format(fmt::runtime(find_entry(preset_catalog(), "preset", name).text),
+                     fmt::arg("outputs", outputs));
+}
+
+std::string model_text(const ModelOptions& options) {
+  return options.preset.empty() ? options.layers : preset_layers(options.preset, options.outputs);
 }
 
 }  // namespace lockstep

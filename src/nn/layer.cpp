@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -62,6 +65,48 @@ std::string to_string(const BatchNormMode& mode) {
       return fmt::format("group({})", mode.group);
   }
   return {};
+}
+
+// One line for each file in layers/.
+LayerEntry dense_entry();
+LayerEntry embedding_entry();
+LayerEntry batch_norm_entry();
+LayerEntry dropout_entry();
+LayerEntry swiglu_entry();
+std::vector<LayerEntry> convolution_layers();
+std::vector<LayerEntry> pooling_layers();
+std::vector<LayerEntry> norm_layers();
+std::vector<LayerEntry> feature_layers();
+std::vector<LayerEntry> tabm_layers();
+std::vector<LayerEntry> reshaping_layers();
+std::vector<LayerEntry> recurrent_layers();
+std::vector<LayerEntry> attention_layers();
+std::vector<LayerEntry> elementwise_layers();
+
+// The order in which help has them; functions of single scalars come last.
+constexpr auto kLayerOrder = std::to_array<std::string_view>(
+    {"dense",      "conv2d",     "embedding", "periodic",       "scale",          "tabm",
+     "tabm_dense", "tabm_heads", "maxpool",   "avgpool",        "global_avgpool", "batch_norm",
+     "layer_norm", "dropout",    "flatten",   "slice",          "as_sequence",    "conv1d",
+     "maxpool1d",  "avgpool1d",  "last",      "mean_over_time", "max_over_time",  "lstm",
+     "gru",        "attend",     "positions", "rms_norm",       "swiglu"});
+
+std::span<const LayerEntry> layer_catalog() {
+  static const std::vector<LayerEntry> kEntries = [] {
+    std::vector<LayerEntry> all{dense_entry(), embedding_entry(), batch_norm_entry(), dropout_entry(),
+                                swiglu_entry()};
+    for (const auto& list :
+         {convolution_layers(), pooling_layers(), norm_layers(), feature_layers(), tabm_layers(),
+          reshaping_layers(), recurrent_layers(), attention_layers(), elementwise_layers()}) {
+      all.insert(all.end(), list.begin(), list.end());
+    }
+    const auto place = [](const LayerEntry& entry) {
+      return std::ranges::find(kLayerOrder, entry.name) - kLayerOrder.begin();
+    };
+    std::ranges::stable_sort(all, {}, place);
+    return all;
+  }();
+  return kEntries;
 }
 
 }  // namespace lockstep

@@ -1,8 +1,10 @@
 #include "lockstep/nn/loss.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -150,6 +152,31 @@ double evaluate_members(const Loss& loss, Index members, const ConstMatrix& outp
   const double total = sum_weighted(loss, members, all, targets_of_rows, weights, &slopes);
   as_array(slopes) /= static_cast<Scalar>(members);
   return total / static_cast<double>(members);
+}
+
+// One line for each list in losses/.
+std::vector<LossEntry> class_losses();
+std::vector<LossEntry> pointwise_losses();
+std::vector<LossEntry> value_losses();
+
+// The order in which help has them.
+constexpr auto kLossOrder = std::to_array<std::string_view>(
+    {"softmax_cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "huber",
+     "quantile", "poisson", "tweedie", "gamma", "cosine_distance", "softmax_focal", "binary_focal",
+     "multiclass_hinge", "binary_hinge"});
+
+std::span<const LossEntry> loss_catalog() {
+  static const std::vector<LossEntry> kEntries = [] {
+    std::vector<LossEntry> all;
+    for (const auto& list : {class_losses(), pointwise_losses(), value_losses()})
+      all.insert(all.end(), list.begin(), list.end());
+    const auto place = [](const LossEntry& entry) {
+      return std::ranges::find(kLossOrder, entry.name) - kLossOrder.begin();
+    };
+    std::ranges::stable_sort(all, {}, place);
+    return all;
+  }();
+  return kEntries;
 }
 
 }  // namespace lockstep

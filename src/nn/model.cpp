@@ -1,15 +1,12 @@
 #include "lockstep/nn/model.h"
 
-#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <unordered_set>
 #include <utility>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
-#include "lockstep/nn/preset.h"
 #include "lockstep/nn/stages.h"
 #include "model_builder.h"
 

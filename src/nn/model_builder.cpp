@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/composite.h"

@@ -6,7 +6,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/onnx_words.h"
 #include "model_builder.h"
-#include "nn/layers/scratch.h"
+#include "nn/layers/layer_parts.h"
 
 namespace lockstep {
 namespace {

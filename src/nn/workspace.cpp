@@ -1,6 +1,6 @@
 // A workspace takes a batch through the ops of a model, forward and backward. Words: a *run* is a sequence of
 // ops that work on one block of samples before the next block begins, so that activations stay in a cache
-// (activations.h). A buffer that only one run uses holds one block; any other holds the batch.
+// (activations.cpp). A buffer that only one run uses holds one block; any other holds the batch.
 //
 // Forward computes each op of a run on a block. If the op behind the run has statistics, its sums are added
 // block by block, since it needs those of all samples before it starts: its `own_forward` sums. What the op
@@ -20,7 +20,6 @@
 #include <cmath>
 #include <functional>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/trace.h"
 #include "lockstep/math/eigen_matrix.h"
 

@@ -1,25 +1,33 @@
+#include <algorithm>
 #include <array>
+#include <string_view>
+#include <vector>
 
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
 
 // One line for each file in optimizers/.
-OptimizerEntry sgd_entry();
-OptimizerEntry adam_entry();
-OptimizerEntry adamw_entry();
-OptimizerEntry adagrad_entry();
-OptimizerEntry rmsprop_entry();
-OptimizerEntry lamb_entry();
-OptimizerEntry lion_entry();
-OptimizerEntry nadam_entry();
+std::vector<OptimizerEntry> elementwise_optimizers();
+std::vector<OptimizerEntry> adam_optimizers();
 OptimizerEntry adafactor_entry();
 OptimizerEntry muon_entry();
 
+// The order in which help has them.
+constexpr auto kOrder = std::to_array<std::string_view>(
+    {"sgd", "adam", "adamw", "adagrad", "rmsprop", "lamb", "lion", "nadam", "adafactor", "muon"});
+
 std::span<const OptimizerEntry> optimizer_catalog() {
-  static const std::array kEntries{sgd_entry(),       adam_entry(), adamw_entry(), adagrad_entry(),
-                                   rmsprop_entry(),   lamb_entry(), lion_entry(),  nadam_entry(),
-                                   adafactor_entry(), muon_entry()};
+  static const std::vector<OptimizerEntry> kEntries = [] {
+    std::vector<OptimizerEntry> all = elementwise_optimizers();
+    for (const auto& list : {adam_optimizers(), {adafactor_entry(), muon_entry()}})
+      all.insert(all.end(), list.begin(), list.end());
+    const auto place = [](const OptimizerEntry& entry) {
+      return std::ranges::find(kOrder, entry.name) - kOrder.begin();
+    };
+    std::ranges::stable_sort(all, {}, place);
+    return all;
+  }();
   return kEntries;
 }
 

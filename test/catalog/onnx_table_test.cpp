@@ -12,7 +12,7 @@
 #include "support/exportable_model.h"
 #include "support/temporary_directory.h"
 #include "support/text_lines.h"
-#include "train/storage/exporters/onnx/table_inputs.h"
+#include "train/storage/exporters/onnx/graph.h"
 
 namespace lockstep::onnx_table_test {
 namespace {

@@ -1,6 +1,6 @@
 // Every preset fits images, or sequences, and has the number of weights that its source gives.
 #include "lockstep/base/errors.h"
-#include "lockstep/nn/preset.h"
+#include "lockstep/nn/composite.h"
 #include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 

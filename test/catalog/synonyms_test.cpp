@@ -14,7 +14,6 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
-#include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/metric.h"

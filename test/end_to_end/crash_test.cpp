@@ -8,7 +8,7 @@
 
 #include "app/training/resume_state.h"
 #include "lockstep/base/log.h"
-#include "lockstep/report/live/metrics_file.h"
+#include "lockstep/report/live/run_output.h"
 #include "lockstep/train/storage/run_record.h"
 #include "support/crashes.h"
 #include "support/thread_ranks.h"

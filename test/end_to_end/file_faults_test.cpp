@@ -4,7 +4,7 @@
 // leave). LOCKSTEP_EVERY_CALL in the environment: at every file call, else at some.
 #include <fcntl.h>
 
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "support/file_faults.h"
 #include "support/running_job.h"
 #include "support/trainer_runs.h"

@@ -7,7 +7,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 namespace lockstep::fuzz {
 namespace {

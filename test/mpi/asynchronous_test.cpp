@@ -2,7 +2,7 @@
 // are recorded and repeated, and who is named when somebody is silent.
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "support/asynchronous_cases.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"

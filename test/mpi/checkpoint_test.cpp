@@ -1,14 +1,12 @@
 // A run that goes on from a checkpoint ends as if it had never been interrupted; under another config it may
 // be shorter, or audited from there on.
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
-#include "lockstep/train/storage/checkpoint/writer.h"
 #include "support/asynchronous_cases.h"
 #include "support/error_text.h"
 #include "support/ranks.h"

@@ -1,5 +1,5 @@
 // The whole grid of what can be combined: each cell is refused by a row with its reason, or trains.
-#include "lockstep/train/plan/refusals.h"
+#include "lockstep/train/plan/run_plan.h"
 
 #include "app/setup/experiment.h"
 #include "app/setup/run_config.h"

@@ -122,17 +122,29 @@ OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
   const RecordingLoss loss(samples, model.output().size(), step.output_gradient);
   SumOnly strategy(comm, plan, step.reduction, weights.span());
   ThreadTeam team(static_cast<int>(step.threads));
-  const TrainingSettings settings{.seed = 3, .accumulate = step.accumulate};
-  GradientStep gradients({.comm = comm,
-                          .plan = plan,
-                          .model = model,
-                          .loss = loss,
-                          .strategy = strategy,
-                          .states = states,
-                          .team = team,
-                          .settings = settings,
-                          .sums = local_sums({.reduction = step.reduction}),
-                          .max_rows = *std::ranges::max_element(step.rows)});
+  const Index most = *std::ranges::max_element(step.rows);
+  const std::unique_ptr<Sampler> sampler =
+      make_sampler({.rows = replicas * most, .replicas = replicas, .global_batch = replicas * most});
+  const Schedule schedule({}, {}, 1);
+  const RunPlan run;
+  Observer observer;
+  RunControl control(comm, {});
+  const TrainingContext training{.comm = comm,
+                                 .plan = run,
+                                 .model = model,
+                                 .loss = loss,
+                                 .schedule = schedule,
+                                 .strategy = strategy,
+                                 .states = states,
+                                 .team = team,
+                                 .sampler = *sampler,
+                                 .validation = nullptr,
+                                 .test = nullptr,
+                                 .observer = observer,
+                                 .control = control,
+                                 .settings = {.seed = 3, .accumulate = step.accumulate}};
+  GradientStep gradients(
+      {.training = training, .comm = comm, .plan = plan, .sums = local_sums({.reduction = step.reduction})});
   const StepBatch batch = make_batch(step, hosted);
   strategy.begin_step(step.rows, static_cast<double>(samples));
   gradients.run(batch, Measured::kNothing);

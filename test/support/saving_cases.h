@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "support/common.h"
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"

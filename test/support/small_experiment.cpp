@@ -3,7 +3,7 @@
 #include <regex>
 
 #include "lockstep/base/file.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "support/trainer_process.h"
 
 namespace lockstep::test {

@@ -1,7 +1,7 @@
 // What trainer bench computes from what it measures, and the yardsticks that it measures by.
 #include "lockstep/train/bench/bench.h"
 
-#include "lockstep/report/tables/bench_report.h"
+#include "lockstep/report/tables/tables.h"
 #include "support/error_text.h"
 #include "train/bench/multiply_adds.h"
 

@@ -1,5 +1,5 @@
 // What the plan says of a model in bf16.
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/plan/run_plan.h"
 #include "support/common.h"
 

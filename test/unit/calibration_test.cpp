@@ -1,5 +1,5 @@
 // Temperature scaling: SciPy's temperature, the same bits on any ranks and threads, sets that have none.
-#include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/metrics.h"
 
 #include "support/thread_ranks.h"
 #include "support/torch_references.h"

@@ -1,8 +1,7 @@
 // What a checkpoint's files may hold: nothing is believed, and nothing outside is touched.
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "support/error_text.h"
 #include "support/seed.h"
 #include "support/special_files.h"

@@ -1,5 +1,5 @@
 // When the next checkpoint is due.
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"

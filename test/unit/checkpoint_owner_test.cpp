@@ -1,5 +1,5 @@
 // One directory of checkpoints for several runs: only one of them gets it.
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

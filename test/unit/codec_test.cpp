@@ -2,7 +2,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/train/plan/refusals.h"
+#include "lockstep/train/plan/run_plan.h"
 #include "support/error_text.h"
 #include "support/planned_run.h"
 #include "support/seed.h"

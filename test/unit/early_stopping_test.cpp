@@ -2,7 +2,7 @@
 #include "lockstep/train/evaluation/early_stopping.h"
 
 #include "lockstep/base/errors.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"

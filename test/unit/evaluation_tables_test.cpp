@@ -1,5 +1,5 @@
 // The tables of an evaluation: classes by name, and bins of probability.
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 
 #include "lockstep/base/json.h"
 #include "support/common.h"

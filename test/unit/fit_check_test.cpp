@@ -1,5 +1,5 @@
 // Losses that do not suit the targets or the outputs: what is refused, and what is only said.
-#include "lockstep/train/plan/refusals.h"
+#include "lockstep/train/plan/run_plan.h"
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"

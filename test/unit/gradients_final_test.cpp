@@ -1,5 +1,4 @@
 // What a walk back says of gradients that are final while it goes on: it keeps its word, and speaks in time.
-#include "lockstep/nn/activations.h"
 #include "lockstep/nn/workspace.h"
 #include "support/common.h"
 

@@ -1,5 +1,5 @@
 // The findings of trainer importance as they are printed and written.
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 
 #include "lockstep/base/json.h"
 #include "support/error_text.h"

@@ -2,7 +2,7 @@
 
 #include "data/table/sources/sparse_source.h"
 #include "lockstep/data/table/values/schema.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "support/error_text.h"
 
 namespace lockstep::test::json_test {

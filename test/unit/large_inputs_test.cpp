@@ -1,7 +1,7 @@
 // Many columns, many layers, fields of a megabyte: legal, or refused in few words, and work by their number.
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
 #include "support/planned_run.h"
 #include "support/temporary_directory.h"
 

@@ -2,8 +2,7 @@
 #include "app/training/run_files.h"
 
 #include "lockstep/base/file.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/train/storage/run_record.h"
 #include "support/temporary_directory.h"
 

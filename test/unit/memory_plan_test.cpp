@@ -1,7 +1,7 @@
 // The memory that a plan states, by what it is for.
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/nn/activations.h"
+#include "lockstep/nn/workspace.h"
 #include "lockstep/train/plan/run_plan.h"
 #include "support/planned_run.h"
 

@@ -1,6 +1,6 @@
 // metrics.jsonl of a run that goes on: what of it is kept. And that the tables of the guide on output have
 // all fields of metrics.jsonl and summary.json.
-#include "lockstep/report/live/metrics_file.h"
+#include "lockstep/report/live/run_output.h"
 
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
@@ -10,7 +10,6 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/report/history/metrics_history.h"
-#include "lockstep/report/live/run_output.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

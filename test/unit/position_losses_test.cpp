@@ -3,8 +3,8 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/loading/loader.h"
 #include "lockstep/nn/loss.h"
+#include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/evaluation/position_rows.h"
 #include "support/common.h"
 
 namespace lockstep::position_losses_test {

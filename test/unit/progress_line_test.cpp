@@ -1,5 +1,5 @@
 // The line that is redrawn while training goes on.
-#include "lockstep/report/live/progress_line.h"
+#include "lockstep/report/live/run_output.h"
 #include "support/common.h"
 
 namespace lockstep::progress_line_test {

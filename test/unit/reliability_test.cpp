@@ -1,5 +1,5 @@
 // How often predictions of about one probability come true.
-#include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "support/common.h"
 
 namespace lockstep::reliability_test {

@@ -5,7 +5,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/history/viewed_run.h"
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

@@ -1,9 +1,8 @@
 // Images so large that a pass takes them a few at a time.
-#include "lockstep/nn/activations.h"
+#include "lockstep/nn/workspace.h"
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
-#include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
 namespace lockstep::row_blocks_test {

@@ -1,7 +1,7 @@
 #include "lockstep/train/plan/run_plan.h"
 
 #include "lockstep/base/errors.h"
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/storage/model_file.h"
 #include "support/error_text.h"
 #include "support/planned_run.h"

@@ -1,7 +1,7 @@
 #include "lockstep/distributed/replica_states.h"
 
 #include "lockstep/base/errors.h"
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
 #include "support/planned_run.h"
 
 namespace lockstep::single_values_test {

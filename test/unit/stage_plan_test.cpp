@@ -1,8 +1,8 @@
 // The plan of a model that is divided among ranks.
-#include "lockstep/train/plan/stage_plan.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/stages.h"
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
+#include "lockstep/train/plan/run_plan.h"
 #include "support/error_text.h"
 #include "support/planned_run.h"
 

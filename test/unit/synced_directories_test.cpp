@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/file.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "support/file_layer.h"
 #include "support/temporary_directory.h"
 

@@ -1,5 +1,5 @@
 // A histogram as TensorBoard reads it, field by field: tensorboard/compat/proto/summary.proto.
-#include "lockstep/report/live/tensorboard.h"
+#include "lockstep/report/live/run_output.h"
 
 #include "lockstep/math/statistics.h"
 #include "support/common.h"

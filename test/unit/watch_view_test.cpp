@@ -1,5 +1,5 @@
 // The view of `trainer watch`: curves of blocks, and lines that fit the terminal whatever a run is called.
-#include "lockstep/report/history/watch_view.h"
+#include "lockstep/report/history/viewed_run.h"
 
 #include "lockstep/base/text.h"
 #include "support/common.h"

@@ -1,5 +1,5 @@
 // Forecasts without a model, errors by position of the horizon, pictures of windows, against a count by hand.
-#include "lockstep/train/evaluation/window_figures.h"
+#include "lockstep/train/evaluation/metrics.h"
 
 #include "lockstep/base/file.h"
 #include "lockstep/data/formats/format.h"

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "lockstep/base/terms.h"
+#include "lockstep/base/types.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/options.h"
 
 namespace lockstep {
 
@@ -31,5 +33,21 @@ std::span<const CompositeEntry> composite_catalog();
 
 /// The terms of a text for model.layers. Errors: ConfigError.
 std::vector<Term> parse_layers(std::string_view text);
+
+// Well-known models by name, as texts for model.layers.
+
+struct PresetEntry {
+  std::string name;
+  std::string help;  ///< one sentence, with its source
+  std::string text;  ///< text for model.layers, with "{outputs}" for the number of outputs
+};
+
+/// Every preset there is. To add one: src/README.md.
+std::span<const PresetEntry> preset_catalog();
+
+/// The text of the preset `name` with so many outputs. Errors: ConfigError if there is none.
+std::string preset_layers(std::string_view name, Index outputs);
+/// The text that the options mean: model.layers, or that of the preset.
+std::string model_text(const ModelOptions& options);
 
 }  // namespace lockstep

@@ -15,11 +15,10 @@
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
-#include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/metric.h"
-#include "lockstep/train/plan/refusals.h"
+#include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
 namespace {

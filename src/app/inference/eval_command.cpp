@@ -14,7 +14,7 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"

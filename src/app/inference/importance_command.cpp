@@ -16,7 +16,7 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {

@@ -13,7 +13,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/report/tables/bench_report.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {
@@ -38,7 +38,7 @@ TrainingResult train_steps(Communicator& comm, const Experiment& experiment, Ind
   run.load();
   Observer nobody;
   RunControl control(comm, {});
-  return run.train({.observer = nobody, .control = control});
+  return Trainer(run.training(nobody, control)).run();
 }
 
 StepRate measure_step(Communicator& comm, const Experiment& experiment, const SampleFlops& flops) {

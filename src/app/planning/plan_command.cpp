@@ -17,7 +17,7 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
 
 namespace lockstep {
 namespace {

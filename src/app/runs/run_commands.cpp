@@ -16,7 +16,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/report/history/metrics_history.h"
-#include "lockstep/report/history/watch_view.h"
+#include "lockstep/report/history/viewed_run.h"
 #include "lockstep/report/page/report_page.h"
 #include "lockstep/report/trace/trace.h"
 #include "lockstep/train/storage/run_directory.h"

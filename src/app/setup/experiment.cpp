@@ -21,7 +21,7 @@
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/next_token.h"
 #include "lockstep/train/evaluation/threshold.h"
-#include "lockstep/train/plan/refusals.h"
+#include "lockstep/train/plan/run_plan.h"
 #include "run_config.h"
 
 namespace lockstep {

@@ -19,7 +19,6 @@
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metric.h"
-#include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {

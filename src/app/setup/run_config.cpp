@@ -11,8 +11,8 @@
 #include "lockstep/data/kinds/kind.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/threshold.h"
-#include "lockstep/train/plan/refusals.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/plan/run_plan.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 namespace lockstep {
 namespace {

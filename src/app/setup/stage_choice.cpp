@@ -12,7 +12,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/nn/stages.h"
-#include "lockstep/train/plan/stage_plan.h"
+#include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
 namespace {

@@ -16,7 +16,7 @@
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "outputs.h"
 #include "run_config.h"
 #include "startup.h"

@@ -27,7 +27,7 @@
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {

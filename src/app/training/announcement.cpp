@@ -20,7 +20,7 @@
 #include "lockstep/data/loading/sampler.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/live/run_output.h"
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
 #include "run_files.h"
 
 namespace lockstep {

@@ -16,7 +16,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/train/storage/run_record.h"
 #include "run_files.h"
 

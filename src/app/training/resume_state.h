@@ -9,8 +9,7 @@
 
 #include "app/setup/experiment.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

@@ -26,24 +26,11 @@
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/loop/weight_average.h"
-#include "lockstep/train/storage/checkpoint/writer.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/train/storage/model_file.h"
 #include "resume_state.h"
 
 namespace lockstep {
-
-/// The objects that a training uses beside the run.
-struct TrainingHandles {
-  Observer& observer;
-  RunControl& control;
-  Saving* saving = nullptr;
-  EarlyStopping* early_stopping = nullptr;
-  Plateau* plateau = nullptr;
-  StepTracer* tracer = nullptr;
-  const CheckpointReader* checkpoint = nullptr;
-  Index pause_after = 0;                ///< see TrainingSettings
-  std::vector<std::string> hosts = {};  ///< the host of each rank
-};
 
 class Run {
  public:
@@ -60,7 +47,8 @@ class Run {
   void load(Index step = 0);
   /// After load(), a label that is far from 1, see doubt_label(); the same on all ranks.
   const std::string& label_doubt() const { return label_doubt_; }
-  /// *Collective.* After train(). On rank 0 the doubt whether the model has learned, see doubt_learning().
+  /// *Collective.* After the training. On rank 0 the doubt whether the model has learned, see
+  /// doubt_learning().
   std::string doubt_learning(const TrainingResult& result, const StepLosses& losses);
   /// The sets that are evaluated, after load(); null for those that are not there.
   std::array<const Evaluation*, 2> evaluations() const { return {validation_.get(), test_.get()}; }
@@ -71,15 +59,17 @@ class Run {
   /// After load(), the content of the training set: whole if it is in memory, sampled if it is streamed.
   const Fingerprint& fingerprint() const { return fingerprint_; }
 
-  /// *Collective.* After initialise_weights() and load(). Trains to the end, or to the first bad number;
-  /// either way stored() then gives the last good weights.
-  TrainingResult train(const TrainingHandles& handles);
+  /// After initialise_weights() and load(): what a Trainer of this run takes, to which the caller adds what
+  /// it uses beside. It trains to the end, or to the first bad number; either way stored() then gives the
+  /// last good weights.
+  TrainingContext training(Observer& observer, RunControl& control);
 
-  /// *Collective.* After train(). The threshold that eval.threshold names, for the model with these values;
-  /// nothing if it names none, or if the validation set shows none. On rank 0 with the value of its measure.
+  /// *Collective.* After the training. The threshold that eval.threshold names, for the model with these
+  /// values; nothing if it names none, or if the validation set shows none. On rank 0 with the value of its
+  /// measure.
   std::optional<ChosenThreshold> choose_threshold(std::span<const Scalar> stored);
 
-  /// *Collective.* After train(). Single predictions of the test set, else of the validation set, by the
+  /// *Collective.* After the training. Single predictions of the test set, else of the validation set, by the
   /// model with these values; nothing without such a set.
   std::optional<EvaluationDetails> describe_evaluation(std::span<const Scalar> stored);
 

@@ -13,7 +13,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/config/toml.h"
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/storage/run_record.h"
 #include "resume_state.h"
 

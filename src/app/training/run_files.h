@@ -12,7 +12,7 @@
 #include "lockstep/data/loading/fingerprint.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/observer.h"
-#include "lockstep/train/storage/checkpoint/writer.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/train/storage/model_file.h"
 #include "resume_state.h"
 

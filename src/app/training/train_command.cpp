@@ -20,7 +20,7 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/live/run_output.h"
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_record.h"
@@ -324,18 +324,19 @@ TrainingResult TrainCommand::train() {
                            .versions = versions()};
   results_ = resume_.directory;
   tracer_ = start_trace(comm_, experiment_, plan_, resume_.saved().steps);
-  const double pause_after = std::ceil(request_.pause_share * static_cast<double>(plan_.steps));
+  TrainingContext training = run_->training(*observer_, watch_->control);
+  training.saving = &watch_->saving;
+  if (watch_->early_stopping) training.early_stopping = &*watch_->early_stopping;
+  if (watch_->plateau) training.plateau = &*watch_->plateau;
+  training.tracer = tracer_.get();
+  training.checkpoint = resume_.checkpoint.get();
+  if (request_.pause_share < 1) {
+    training.settings.pause_after =
+        static_cast<Index>(std::ceil(request_.pause_share * static_cast<double>(plan_.steps)));
+  }
+  training.settings.hosts = placement_.host_of;
   try {
-    TrainingResult result =
-        run_->train({.observer = *observer_,
-                     .control = watch_->control,
-                     .saving = &watch_->saving,
-                     .early_stopping = watch_->early_stopping ? &*watch_->early_stopping : nullptr,
-                     .plateau = watch_->plateau ? &*watch_->plateau : nullptr,
-                     .tracer = tracer_.get(),
-                     .checkpoint = resume_.checkpoint.get(),
-                     .pause_after = request_.pause_share < 1 ? static_cast<Index>(pause_after) : 0,
-                     .hosts = placement_.host_of});
+    TrainingResult result = Trainer(training).run();
     finish_trace(comm_, std::move(tracer_), resume_.directory);
     return result;
   } catch (const AgreedError& error) {

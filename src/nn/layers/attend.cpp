@@ -1,24 +1,128 @@
-// Attention between the dense layers that make queries, keys and values and that join the heads: it has no
-// weights (math/attention.h). In bf16 runs it computes in fp32.
+// Attention between the dense layers that make queries, keys and values and that join the heads, which has no
+// weights (math/attention.h) and in bf16 runs computes in fp32; and positions, which attention does not see
+// by itself.
 #include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "dropout_stream.h"
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
-#include "lockstep/base/random.h"
+#include "layer_parts.h"
 #include "lockstep/math/attention.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
-#include "position_angles.h"
-#include "scratch.h"
 
 namespace lockstep {
 namespace {
+
+// The angles of sinusoidal and of rotary positions (Vaswani et al. 2017, section 3.5): position t has size /
+// 2 of them, t / 10000^(2 i / size).
+
+constexpr double kAngleBase = 10000;
+
+double position_angle(Index position, Index i, Index size) {
+  return static_cast<double>(position) *
+         std::pow(kAngleBase, -2.0 * static_cast<double>(i) / static_cast<double>(size));
+}
+
+// The numbers 0, 1, ... below `count` as floats.
+std::string onnx_numbers(OnnxNodes& graph, Index count) {
+  std::vector<Index> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), Index{0});
+  return graph.add("Cast", {graph.add_list(numbers)}, {{"to", kOnnxFloat}});
+}
+
+// The numbers of the positions that the sequence has, of at most so many, as floats of this shape.
+std::string onnx_position_numbers(OnnxNodes& graph, const std::string& sequence, Index positions,
+                                  const std::vector<Index>& shape) {
+  const std::string numbers = onnx_first_rows(graph, onnx_numbers(graph, positions), sequence);
+  return graph.reshape(numbers, shape);
+}
+
+// [positions of the sequence, size / 2]
+std::string onnx_angles(OnnxNodes& graph, const std::string& sequence, Index positions, Index size) {
+  const std::string exponents =
+      graph.add("Mul", {onnx_numbers(graph, size / 2),
+                        graph.add_number(-2 * std::log(kAngleBase) / static_cast<double>(size))});
+  return graph.add(
+      "Mul", {onnx_position_numbers(graph, sequence, positions, {-1, 1}), graph.add("Exp", {exponents})});
+}
+
+// Adds to each position of a sequence a vector that says which it is.
+
+class Positions final : public Layer {
+ public:
+  explicit Positions(TermArguments& arguments)
+      : kind_(arguments.take_next("learned or sinusoidal")), init_(arguments) {
+    if (kind_ != "learned" && kind_ != "sinusoidal")
+      throw ConfigError("expected learned or sinusoidal, found {}", in_quotes(kind_));
+    error_if(init_.given() && !is_learned(), "sinusoidal positions have no weights: leave out init");
+  }
+
+  LayerTraits declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    sequence_ = expect_sequence(inputs.front());
+    const auto [positions, channels] = sequence_;
+    const LayerTraits traits{.out = inputs.front(),
+                             .in_place = true,
+                             .reads_input = false,
+                             .flops = positions * channels,
+                             .kept_size = 0};
+    if (is_learned()) {
+      weight_ = params.declare(init_.of(
+          params,
+          {.name = "weight", .shape = {{positions, channels}}, .fan_in = channels, .fan_out = positions}));
+      return traits;
+    }
+    error_if(channels % 2 != 0,
+             "sinusoidal positions are pairs of a sine and a cosine, and there are {} channels", channels);
+    waves_ = AlignedBuffer<Scalar>(positions * channels);
+    for (Index t = 0; t < positions; ++t) {
+      for (Index i = 0; i < channels; ++i) {
+        const double angle = position_angle(t, i / 2, channels);
+        at(waves_.span(), t * channels + i) =
+            static_cast<Scalar>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    }
+    return traits;
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    if (args.y.data() != args.x().data()) std::ranges::copy(args.x().values(), args.y.data());
+    add_to_rows(vectors(args), args.y);
+  }
+  void forward_next(const ForwardArgs& args, Index position, std::span<Scalar>) const override {
+    const Index channels = sequence_.channels;
+    std::ranges::copy(args.x().values(), args.y.data());
+    add_to_rows(part(vectors(args), {position * channels, (position + 1) * channels}), args.y);
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    if (is_learned()) sum_rows(args.dy, part(args.gradient, weight_), args.write);
+    if (args.dx() != nullptr && args.dx()->data() != args.dy.data())
+      std::ranges::copy(args.dy.values(), args.dx()->data());
+  }
+
+  bool takes_sequences() const override { return true; }
+
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const std::string& x = layer.inputs.front();
+    if (is_learned()) return graph.add("Add", {x, onnx_first_rows(graph, layer.tensors.front(), x)});
+    const auto [positions, channels] = sequence_;
+    const std::string angles = onnx_angles(graph, x, positions, channels);
+    const auto wave = [&, half = channels / 2](const char* function) {
+      return graph.reshape(graph.add(function, {angles}), {-1, half, 1});
+    };
+    const std::string pairs = graph.add("Concat", {wave("Sin"), wave("Cos")}, {{"axis", Index{2}}});
+    return graph.add("Add", {x, graph.reshape(pairs, {-1, channels})});
+  }
+
+ private:
+  bool is_learned() const { return kind_ == "learned"; }
+  std::span<const Scalar> vectors(const PassArgs& args) const {
+    return is_learned() ? part(args.weights, weight_) : waves_.span();
+  }
+
+  std::string kind_;
+  InitArgument init_;
+  SequenceShape sequence_;
+  Range weight_;
+  AlignedBuffer<Scalar> waves_;
+};
 
 class Attend final : public Layer {
  public:
@@ -190,16 +294,24 @@ class Attend final : public Layer {
 
 }  // namespace
 
-LayerEntry attend_entry() {
+std::vector<LayerEntry> attention_layers() {
   return {
-      .name = "attend",
-      .signature = "attend(heads, causal=false, kv_heads=heads, window=0, rotary=false, dropout=0)",
-      .help =
-          "scaled dot-product attention (Vaswani et al. 2017) of queries, keys and values that stand side by "
-          "side in the channels: attention(heads) without its dense layers",
-      .example = "attend(2, causal=true, kv_heads=1, rotary=true, dropout=0.3)",
-      .example_input = SequenceShape{.positions = 4, .channels = 8}.shape(),
-      .make = [](TermArguments& arguments) { return std::make_unique<Attend>(arguments); }};
+      {.name = "positions",
+       .signature = "positions(learned | sinusoidal, init=WORD)",
+       .help =
+           "adds to each position of a sequence a vector of its own: a weight, or sines and cosines of many "
+           "wavelengths (Vaswani et al. 2017); init as for dense",
+       .example = "positions(learned)",
+       .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
+       .make = [](TermArguments& arguments) { return std::make_unique<Positions>(arguments); }},
+      {.name = "attend",
+       .signature = "attend(heads, causal=false, kv_heads=heads, window=0, rotary=false, dropout=0)",
+       .help = "scaled dot-product attention (Vaswani et al. 2017) of queries, keys and values that stand "
+               "side by "
+               "side in the channels: attention(heads) without its dense layers",
+       .example = "attend(2, causal=true, kv_heads=1, rotary=true, dropout=0.3)",
+       .example_input = SequenceShape{.positions = 4, .channels = 8}.shape(),
+       .make = [](TermArguments& arguments) { return std::make_unique<Attend>(arguments); }}};
 }
 
 }  // namespace lockstep

@@ -5,11 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "layer_parts.h"
 #include "lockstep/math/statistics.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {

@@ -7,14 +7,9 @@
 // alone.
 #include <algorithm>
 
-#include "arguments.h"
 #include "image_window.h"
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "layer_parts.h"
 #include "lockstep/math/convolution.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
-#include "scratch.h"
 
 namespace lockstep {
 namespace {
@@ -193,32 +188,28 @@ class ConvolutionLayer final : public Layer {
 
 }  // namespace
 
-LayerEntry conv2d_entry() {
+std::vector<LayerEntry> convolution_layers() {
   return {
-      .name = "conv2d",
-      .signature =
-          "conv2d(channels, size, stride=1, padding=valid, dilation=1, groups=1, bias=true, init=WORD)",
-      .help =
-          "convolution of an image with windows of size x size pixels; padding: valid (none), same (the "
-          "output has ceil(input / stride) pixels a side, as in TensorFlow) or a number of pixels on each "
-          "side; groups: a number, or depthwise (as many as input channels); init as for dense",
-      .example = "conv2d(4, 3, stride=2, padding=same, groups=2)",
-      .example_input = {{5, 4, 2}},
-      .make = [](TermArguments& arguments) { return std::make_unique<ConvolutionLayer>(arguments, false); }};
-}
-
-LayerEntry conv1d_entry() {
-  return {
-      .name = "conv1d",
-      .signature =
-          "conv1d(channels, width, stride=1, padding=valid, dilation=1, groups=1, bias=true, init=WORD)",
-      .help =
-          "convolution of a sequence with windows of so many positions; padding: valid (none), same (the "
-          "output has ceil(input / stride) positions), causal (all before: position t sees nothing after t) "
-          "or a number of positions on each side; groups and init as for conv2d",
-      .example = "conv1d(4, 3, stride=2, padding=causal, groups=2)",
-      .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
-      .make = [](TermArguments& arguments) { return std::make_unique<ConvolutionLayer>(arguments, true); }};
+      {.name = "conv2d",
+       .signature =
+           "conv2d(channels, size, stride=1, padding=valid, dilation=1, groups=1, bias=true, init=WORD)",
+       .help =
+           "convolution of an image with windows of size x size pixels; padding: valid (none), same (the "
+           "output has ceil(input / stride) pixels a side, as in TensorFlow) or a number of pixels on each "
+           "side; groups: a number, or depthwise (as many as input channels); init as for dense",
+       .example = "conv2d(4, 3, stride=2, padding=same, groups=2)",
+       .example_input = {{5, 4, 2}},
+       .make = [](TermArguments& arguments) { return std::make_unique<ConvolutionLayer>(arguments, false); }},
+      {.name = "conv1d",
+       .signature =
+           "conv1d(channels, width, stride=1, padding=valid, dilation=1, groups=1, bias=true, init=WORD)",
+       .help =
+           "convolution of a sequence with windows of so many positions; padding: valid (none), same (the "
+           "output has ceil(input / stride) positions), causal (all before: position t sees nothing after t) "
+           "or a number of positions on each side; groups and init as for conv2d",
+       .example = "conv1d(4, 3, stride=2, padding=causal, groups=2)",
+       .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
+       .make = [](TermArguments& arguments) { return std::make_unique<ConvolutionLayer>(arguments, true); }}};
 }
 
 }  // namespace lockstep

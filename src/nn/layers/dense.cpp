@@ -5,18 +5,10 @@
 // are a matrix of their own. Its rows are copied to their columns of y, as rows of dy are gathered from
 // there.
 #include <algorithm>
-#include <optional>
-#include <string>
 
-#include "arguments.h"
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "layer_parts.h"
 #include "lockstep/math/fixed_tree.h"
-#include "lockstep/math/kernels.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
 #include "lockstep/nn/split_layer.h"
-#include "scratch.h"
 
 namespace lockstep {
 namespace {

@@ -1,14 +1,9 @@
 // Inverted dropout: what is kept is scaled up in training, so that evaluation needs no change.
 #include <cmath>
-#include <cstdint>
-#include <vector>
 
-#include "dropout_stream.h"
-#include "lockstep/base/random.h"
+#include "layer_parts.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/elementary.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {

@@ -109,19 +109,6 @@ struct LeakyRelu {
   Scalar derivative(Scalar x, Scalar) const { return x > 0 ? Scalar{1} : slope_below; }
 };
 
-LayerEntry leaky_relu_entry() {
-  return {.name = "leaky_relu",
-          .signature = "leaky_relu(slope=0.01)",
-          .help = "x where x > 0, slope * x elsewhere (Maas et al. 2013)",
-          .example = "leaky_relu(0.2)",
-          .example_input = {{6}},
-          .make = [](TermArguments& arguments) {
-            const double slope = arguments.take_number("slope", 0.01);
-            return make_elementwise(LeakyRelu{static_cast<Scalar>(slope)},
-                                    onnx_with_alpha("LeakyRelu", slope));
-          }};
-}
-
 struct Elu {
   Scalar alpha;
   Scalar value(Scalar x) const {
@@ -134,19 +121,6 @@ struct Elu {
     return x > 0 ? Scalar{1} : below;
   }
 };
-
-LayerEntry elu_entry() {
-  return {.name = "elu",
-          .signature = "elu(alpha=1)",
-          .help = "x where x > 0, alpha (e^x - 1) elsewhere (Clevert et al. 2015)",
-          .example = "elu(0.7)",
-          .example_input = {{6}},
-          .make = [](TermArguments& arguments) {
-            const double alpha = arguments.take_number("alpha", 1);
-            if (!(alpha > 0)) throw ConfigError("alpha must be above 0, found {}", alpha);
-            return make_elementwise(Elu{static_cast<Scalar>(alpha)}, onnx_with_alpha("Elu", alpha));
-          }};
-}
 
 // x times the standard normal distribution function.
 struct Gelu {
@@ -187,22 +161,6 @@ std::string onnx_gelu_by_tanh(OnnxNodes& graph, const OnnxLayer& layer) {
   return graph.add("Mul", {times(x, 0.5), graph.add("Add", {tanh, graph.add_number(1)})});
 }
 
-LayerEntry gelu_entry() {
-  return {
-      .name = "gelu",
-      .signature = "gelu(FORM)",
-      .help =
-          "x * Phi(x), exact (Hendrycks & Gimpel 2016); gelu(tanh) is their approximation, which GPT-2 has",
-      .example = "gelu",
-      .example_input = {{6}},
-      .make = [](TermArguments& arguments) -> std::unique_ptr<Layer> {
-        const std::string form = arguments.has_next() ? arguments.take_next("form") : "exact";
-        if (form == "tanh") return make_elementwise(GeluByTanh{}, onnx_gelu_by_tanh);
-        error_if(form != "exact", "its form must be exact or tanh, found {}", in_quotes(form));
-        return make_elementwise(Gelu{}, onnx_gelu);
-      }};
-}
-
 struct Silu {
   Scalar value(Scalar x) const { return x * sigmoid(x); }
   Scalar derivative(Scalar x, Scalar) const {
@@ -232,12 +190,43 @@ struct Tanh {
 
 }  // namespace
 
-std::vector<LayerEntry> elementwise_entries() {
+std::vector<LayerEntry> elementwise_layers() {
   return {
       relu_entry(),
-      leaky_relu_entry(),
-      elu_entry(),
-      gelu_entry(),
+      {.name = "leaky_relu",
+       .signature = "leaky_relu(slope=0.01)",
+       .help = "x where x > 0, slope * x elsewhere (Maas et al. 2013)",
+       .example = "leaky_relu(0.2)",
+       .example_input = {{6}},
+       .make =
+           [](TermArguments& arguments) {
+             const double slope = arguments.take_number("slope", 0.01);
+             return make_elementwise(LeakyRelu{static_cast<Scalar>(slope)},
+                                     onnx_with_alpha("LeakyRelu", slope));
+           }},
+      {.name = "elu",
+       .signature = "elu(alpha=1)",
+       .help = "x where x > 0, alpha (e^x - 1) elsewhere (Clevert et al. 2015)",
+       .example = "elu(0.7)",
+       .example_input = {{6}},
+       .make =
+           [](TermArguments& arguments) {
+             const double alpha = arguments.take_number("alpha", 1);
+             if (!(alpha > 0)) throw ConfigError("alpha must be above 0, found {}", alpha);
+             return make_elementwise(Elu{static_cast<Scalar>(alpha)}, onnx_with_alpha("Elu", alpha));
+           }},
+      {.name = "gelu",
+       .signature = "gelu(FORM)",
+       .help =
+           "x * Phi(x), exact (Hendrycks & Gimpel 2016); gelu(tanh) is their approximation, which GPT-2 has",
+       .example = "gelu",
+       .example_input = {{6}},
+       .make = [](TermArguments& arguments) -> std::unique_ptr<Layer> {
+         const std::string form = arguments.has_next() ? arguments.take_next("form") : "exact";
+         if (form == "tanh") return make_elementwise(GeluByTanh{}, onnx_gelu_by_tanh);
+         error_if(form != "exact", "its form must be exact or tanh, found {}", in_quotes(form));
+         return make_elementwise(Gelu{}, onnx_gelu);
+       }},
       elementwise_entry<Silu>("silu", "x / (1 + e^-x) (Elfwing et al. 2017; swish)", onnx_silu),
       elementwise_entry<Softplus>("softplus", "log(1 + e^x) (Dugas et al. 2001)", onnx_operation("Softplus")),
       elementwise_entry<Sigmoid>("sigmoid", "1 / (1 + exp(-x))", onnx_operation("Sigmoid")),

@@ -1,13 +1,8 @@
 // Each feature is the number of a row of a table of vectors, which are put side by side. With split=rows the
 // table lies in fixed blocks (split_layer.h), of which ranks may each have some; the numbers are the same.
 #include <algorithm>
-#include <array>
 
-#include "arguments.h"
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
+#include "layer_parts.h"
 #include "lockstep/nn/split_layer.h"
 
 namespace lockstep {

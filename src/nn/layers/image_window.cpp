@@ -1,14 +1,8 @@
 #include "image_window.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <optional>
 
-#include "arguments.h"
-#include "lockstep/base/errors.h"
-#include "lockstep/base/text.h"
-#include "scratch.h"
+#include "layer_parts.h"
 
 namespace lockstep {
 namespace {

@@ -2,12 +2,8 @@
 // Kiros & Hinton 2016). rms_norm takes no mean and adds no bias (Zhang & Sennrich 2019).
 #include <cmath>
 
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "layer_parts.h"
 #include "lockstep/math/eigen_matrix.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
-#include "scratch.h"
 
 namespace lockstep {
 namespace {
@@ -146,27 +142,23 @@ class LayerNorm final : public Layer {
 
 }  // namespace
 
-LayerEntry layer_norm_entry() {
+std::vector<LayerEntry> norm_layers() {
   return {
-      .name = "layer_norm",
-      .signature = "layer_norm(eps=1e-5)",
-      .help =
-          "normalises each sample as a whole, then weight * x + bias by feature (Ba, Kiros & Hinton 2016)",
-      .example = "layer_norm",
-      .example_input = {{3, 2, 4}},
-      .make = [](TermArguments& arguments) { return std::make_unique<LayerNorm>(arguments, true); }};
-}
-
-LayerEntry rms_norm_entry() {
-  return {
-      .name = "rms_norm",
-      .signature = "rms_norm(eps=1e-5)",
-      .help =
-          "divides each sample by the root of the mean of its squares, then weight * x by feature (Zhang & "
-          "Sennrich 2019)",
-      .example = "rms_norm",
-      .example_input = {{3, 2, 4}},
-      .make = [](TermArguments& arguments) { return std::make_unique<LayerNorm>(arguments, false); }};
+      {.name = "layer_norm",
+       .signature = "layer_norm(eps=1e-5)",
+       .help =
+           "normalises each sample as a whole, then weight * x + bias by feature (Ba, Kiros & Hinton 2016)",
+       .example = "layer_norm",
+       .example_input = {{3, 2, 4}},
+       .make = [](TermArguments& arguments) { return std::make_unique<LayerNorm>(arguments, true); }},
+      {.name = "rms_norm",
+       .signature = "rms_norm(eps=1e-5)",
+       .help =
+           "divides each sample by the root of the mean of its squares, then weight * x by feature (Zhang & "
+           "Sennrich 2019)",
+       .example = "rms_norm",
+       .example_input = {{3, 2, 4}},
+       .make = [](TermArguments& arguments) { return std::make_unique<LayerNorm>(arguments, false); }}};
 }
 
 }  // namespace lockstep

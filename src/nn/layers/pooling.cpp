@@ -1,16 +1,12 @@
 // The mean or the largest value of each window over an image or a sequence, or of one over all, channel by
 // channel.
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "image_window.h"
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "layer_parts.h"
 #include "lockstep/math/pooling.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
@@ -163,80 +159,58 @@ auto maker(const PoolingKind& kind) {
 
 }  // namespace
 
-LayerEntry avgpool_entry() {
-  return {.name = "avgpool",
-          .signature = "avgpool(size, stride=size, padding=valid)",
-          .help =
-              "the mean of each window of size x size pixels; padding (valid, same or a number of pixels on "
-              "each side) does not count (PyTorch: count_include_pad=False)",
-          .example = "avgpool(3, 2, padding=1)",
-          .example_input = {{5, 4, 2}},
-          .make = maker({})};
-}
-
-LayerEntry maxpool_entry() {
-  return {.name = "maxpool",
-          .signature = "maxpool(size, stride=size, padding=valid)",
-          .help =
-              "the largest value of each window of size x size pixels; padding (valid, same or a number of "
-              "pixels on each side) never wins",
-          .example = "maxpool(3, 2, padding=1)",
-          .example_input = {{5, 4, 2}},
-          .make = maker({.largest = true})};
-}
-
-LayerEntry global_avgpool_entry() {
-  return {.name = "global_avgpool",
-          .signature = "global_avgpool",
-          .help = "the mean of each channel of an image, as a vector (Lin et al. 2013)",
-          .example = "global_avgpool",
-          .example_input = {{3, 2, 4}},
-          .make = maker({.global = true})};
-}
-
-LayerEntry avgpool1d_entry() {
+std::vector<LayerEntry> pooling_layers() {
   return {
-      .name = "avgpool1d",
-      .signature = "avgpool1d(width, stride=width, padding=valid)",
-      .help =
-          "the mean of each window of so many positions of a sequence; padding as for conv1d, and does not "
-          "count",
-      .example = "avgpool1d(3, 2, padding=1)",
-      .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
-      .make = maker({.over_time = true})};
-}
-
-LayerEntry maxpool1d_entry() {
-  return {
-      .name = "maxpool1d",
-      .signature = "maxpool1d(width, stride=width, padding=valid)",
-      .help =
-          "the largest value of each window of so many positions of a sequence; padding as for conv1d, and "
-          "never wins",
-      .example = "maxpool1d(3, 2, padding=1)",
-      .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
-      .make = maker({.largest = true, .over_time = true})};
-}
-
-LayerEntry mean_over_time_entry() {
-  return {
-      .name = "mean_over_time",
-      .signature = "mean_over_time",
-      .help = "the mean of each channel of a sequence over the positions that count, as a vector; 0 of none",
-      .example = "mean_over_time",
-      .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
-      .make = maker({.over_time = true, .global = true})};
-}
-
-LayerEntry max_over_time_entry() {
-  return {.name = "max_over_time",
-          .signature = "max_over_time",
-          .help =
-              "the largest value of each channel of a sequence over the positions that count, as a vector; 0 "
-              "of none",
-          .example = "max_over_time",
-          .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
-          .make = maker({.largest = true, .over_time = true, .global = true})};
+      {.name = "avgpool",
+       .signature = "avgpool(size, stride=size, padding=valid)",
+       .help = "the mean of each window of size x size pixels; padding (valid, same or a number of pixels on "
+               "each side) does not count (PyTorch: count_include_pad=False)",
+       .example = "avgpool(3, 2, padding=1)",
+       .example_input = {{5, 4, 2}},
+       .make = maker({})},
+      {.name = "maxpool",
+       .signature = "maxpool(size, stride=size, padding=valid)",
+       .help = "the largest value of each window of size x size pixels; padding (valid, same or a number of "
+               "pixels on each side) never wins",
+       .example = "maxpool(3, 2, padding=1)",
+       .example_input = {{5, 4, 2}},
+       .make = maker({.largest = true})},
+      {.name = "global_avgpool",
+       .signature = "global_avgpool",
+       .help = "the mean of each channel of an image, as a vector (Lin et al. 2013)",
+       .example = "global_avgpool",
+       .example_input = {{3, 2, 4}},
+       .make = maker({.global = true})},
+      {.name = "avgpool1d",
+       .signature = "avgpool1d(width, stride=width, padding=valid)",
+       .help =
+           "the mean of each window of so many positions of a sequence; padding as for conv1d, and does not "
+           "count",
+       .example = "avgpool1d(3, 2, padding=1)",
+       .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
+       .make = maker({.over_time = true})},
+      {.name = "maxpool1d",
+       .signature = "maxpool1d(width, stride=width, padding=valid)",
+       .help =
+           "the largest value of each window of so many positions of a sequence; padding as for conv1d, and "
+           "never wins",
+       .example = "maxpool1d(3, 2, padding=1)",
+       .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
+       .make = maker({.largest = true, .over_time = true})},
+      {.name = "mean_over_time",
+       .signature = "mean_over_time",
+       .help = "the mean of each channel of a sequence over the positions that count, as a vector; 0 of none",
+       .example = "mean_over_time",
+       .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
+       .make = maker({.over_time = true, .global = true})},
+      {.name = "max_over_time",
+       .signature = "max_over_time",
+       .help =
+           "the largest value of each channel of a sequence over the positions that count, as a vector; 0 "
+           "of none",
+       .example = "max_over_time",
+       .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
+       .make = maker({.largest = true, .over_time = true, .global = true})}};
 }
 
 }  // namespace lockstep

@@ -7,24 +7,13 @@
 // cache. (The input part of all positions as one product takes longer.) Backward a step multiplies the
 // gradient of its sums by W_hh; the products for the weights and the input take several steps together. In
 // bf16 the operands of all these products are rounded, and nothing else is.
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "arguments.h"
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/math/kernels.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
+#include "layer_parts.h"
 #include "recurrent_cells.h"
-#include "scratch.h"
 
 namespace lockstep {
 namespace {
@@ -422,19 +411,20 @@ LayerEntry recurrent_entry(const std::string& help) {
 
 }  // namespace
 
-LayerEntry lstm_entry() {
-  return recurrent_entry<LstmCell>(
-      "of a sequence: long short-term memory (Hochreiter & Schmidhuber 1997), with gates, tensors and start "
-      "as in PyTorch: its states at each position; layers stand on each other; bidirectional: beside them "
-      "the states of the reverse direction, which begins at the last position; last=true: a vector, the "
-      "state after the last position, and of the reverse direction that at the first; in bf16 the operands "
-      "of products are rounded, the states among them");
-}
-
-LayerEntry gru_entry() {
-  return recurrent_entry<GruCell>(
-      "of a sequence: gated recurrent units (Cho et al. 2014), linear before the reset as in PyTorch; the "
-      "rest as for lstm");
+std::vector<LayerEntry> recurrent_layers() {
+  return {
+      recurrent_entry<LstmCell>(
+          "of a sequence: long short-term memory (Hochreiter & Schmidhuber 1997), with gates, tensors and "
+          "start "
+          "as in PyTorch: its states at each position; layers stand on each other; bidirectional: beside "
+          "them "
+          "the states of the reverse direction, which begins at the last position; last=true: a vector, the "
+          "state after the last position, and of the reverse direction that at the first; in bf16 the "
+          "operands "
+          "of products are rounded, the states among them"),
+      recurrent_entry<GruCell>("of a sequence: gated recurrent units (Cho et al. 2014), linear before the "
+                               "reset as in PyTorch; the "
+                               "rest as for lstm")};
 }
 
 }  // namespace lockstep

@@ -1,11 +1,7 @@
 // y = silu(a) b, where a is the first half of the channels and b the other (Shazeer 2020).
-#include <memory>
-#include <string>
 
-#include "lockstep/base/errors.h"
+#include "layer_parts.h"
 #include "lockstep/math/elementary.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {

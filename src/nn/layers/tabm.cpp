@@ -3,13 +3,8 @@
 // et al. 2025; Wen et al. 2020).
 #include <algorithm>
 
-#include "arguments.h"
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "layer_parts.h"
 #include "lockstep/math/eigen_matrix.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
-#include "scratch.h"
 
 namespace lockstep {
 namespace {
@@ -252,38 +247,31 @@ class TabMHeads final : public Layer {
 
 }  // namespace
 
-LayerEntry tabm_entry() {
-  return {.name = "tabm",
-          .signature = "tabm(k)",
-          .help =
-              "begins an ensemble of k members that share weights (TabM, Gorishniy et al. 2025): each member "
-              "scales the features in its own way; tabm_dense and activations follow, tabm_heads ends it",
-          .example = "tabm(3)",
-          .example_input = {{4}},
-          .make = [](TermArguments& arguments) { return std::make_unique<TabM>(arguments); }};
-}
-
-LayerEntry tabm_dense_entry() {
+std::vector<LayerEntry> tabm_layers() {
   return {
-      .name = "tabm_dense",
-      .signature = "tabm_dense(units, init=WORD)",
-      .help =
-          "inside an ensemble (tabm): y = ((x * r) W^T) * s + b, where all members share W and each has its "
-          "own r, s and b; init as for dense",
-      .example = "tabm_dense(5)",
-      .example_input = {{4}},
-      .make = [](TermArguments& arguments) { return std::make_unique<TabMDense>(arguments); }};
-}
-
-LayerEntry tabm_heads_entry() {
-  return {.name = "tabm_heads",
-          .signature = "tabm_heads(units, init=WORD)",
-          .help =
-              "ends an ensemble (tabm), as the last layer: each member has outputs of its own, training "
-              "takes the mean of their losses, and the prediction is the mean of theirs (of probabilities)",
-          .example = "tabm_heads(2)",
-          .example_input = {{4}},
-          .make = [](TermArguments& arguments) { return std::make_unique<TabMHeads>(arguments); }};
+      {.name = "tabm",
+       .signature = "tabm(k)",
+       .help =
+           "begins an ensemble of k members that share weights (TabM, Gorishniy et al. 2025): each member "
+           "scales the features in its own way; tabm_dense and activations follow, tabm_heads ends it",
+       .example = "tabm(3)",
+       .example_input = {{4}},
+       .make = [](TermArguments& arguments) { return std::make_unique<TabM>(arguments); }},
+      {.name = "tabm_dense",
+       .signature = "tabm_dense(units, init=WORD)",
+       .help =
+           "inside an ensemble (tabm): y = ((x * r) W^T) * s + b, where all members share W and each has its "
+           "own r, s and b; init as for dense",
+       .example = "tabm_dense(5)",
+       .example_input = {{4}},
+       .make = [](TermArguments& arguments) { return std::make_unique<TabMDense>(arguments); }},
+      {.name = "tabm_heads",
+       .signature = "tabm_heads(units, init=WORD)",
+       .help = "ends an ensemble (tabm), as the last layer: each member has outputs of its own, training "
+               "takes the mean of their losses, and the prediction is the mean of theirs (of probabilities)",
+       .example = "tabm_heads(2)",
+       .example_input = {{4}},
+       .make = [](TermArguments& arguments) { return std::make_unique<TabMHeads>(arguments); }}};
 }
 
 }  // namespace lockstep

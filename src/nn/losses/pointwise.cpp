@@ -193,79 +193,54 @@ struct TweedieError {
 
 }  // namespace
 
-LossEntry binary_cross_entropy_entry() {
-  return {.name = "binary_cross_entropy",
-          .help = "-(t log p + (1 - t) log(1 - p)) with p = sigmoid(output)",
-          .options = {},
-          .make = [](const LossOptions&) { return pointwise_loss(LogisticError{}); }};
-}
-
-LossEntry binary_focal_entry() {
-  return {.name = "binary_focal",
-          .help =
-              "Binary cross entropy x (1 - p)^focal_gamma, with p the probability of what is true: well "
-              "predicted samples count little (Lin et al. 2017); focal_alpha weighs yes and no",
-          .options = {"train.focal_gamma", "train.focal_alpha"},
-          .make = make_binary_focal};
-}
-
-LossEntry binary_hinge_entry() {
-  return {.name = "binary_hinge",
-          .help = "max(0, 1 - side x output) with side = 1 for yes and -1 for no; the outputs are margins",
-          .options = {},
-          .make = [](const LossOptions&) { return pointwise_loss(HingeError{}); }};
-}
-
-LossEntry mean_squared_error_entry() {
-  return {.name = "mean_squared_error",
-          .help = "(output - target)^2",
-          .options = {},
-          .make = [](const LossOptions&) { return pointwise_loss(SquaredError{}); }};
-}
-
-LossEntry mean_absolute_error_entry() {
-  return {.name = "mean_absolute_error",
-          .help = "|output - target|: learns the median, which targets far off hardly move",
-          .options = {},
-          .make = [](const LossOptions&) { return pointwise_loss(AbsoluteError{}); }};
-}
-
-LossEntry huber_entry() {
-  return {.name = "huber",
-          .help = "Squared error / 2 up to huber_delta, linear beyond (Huber 1964)",
-          .options = {"train.huber_delta"},
-          .make = [](const LossOptions& options) {
-            return pointwise_loss(HuberError{.delta = static_cast<Scalar>(options.huber_delta)});
-          }};
-}
-
-LossEntry poisson_entry() {
-  return {.name = "poisson",
-          .help =
-              "-log likelihood of counts, e^output - target output, without what only the target decides; "
-              "predicts e^output",
-          .options = {},
-          .make = [](const LossOptions&) { return pointwise_loss(PoissonError{}); }};
-}
-
-LossEntry tweedie_entry() {
+std::vector<LossEntry> pointwise_losses() {
   return {
-      .name = "tweedie",
-      .help =
-          "-log likelihood of amounts of which many are 0, e^((2 - p) output) / (2 - p) - target e^((1 - "
-          "p) output) / (1 - p) with p = tweedie_power, without what only the target decides; predicts "
-          "e^output",
-      .options = {"train.tweedie_power"},
-      .make = [](const LossOptions& options) { return pointwise_loss(TweedieError(options.tweedie_power)); }};
-}
-
-LossEntry gamma_entry() {
-  return {.name = "gamma",
-          .help =
-              "-log likelihood of amounts above 0 whose error grows with them, output + target / e^output, "
-              "without what only the target decides; predicts e^output",
-          .options = {},
-          .make = [](const LossOptions&) { return pointwise_loss(GammaError{}); }};
+      {.name = "binary_cross_entropy",
+       .help = "-(t log p + (1 - t) log(1 - p)) with p = sigmoid(output)",
+       .options = {},
+       .make = [](const LossOptions&) { return pointwise_loss(LogisticError{}); }},
+      {.name = "binary_focal",
+       .help = "Binary cross entropy x (1 - p)^focal_gamma, with p the probability of what is true: well "
+               "predicted samples count little (Lin et al. 2017); focal_alpha weighs yes and no",
+       .options = {"train.focal_gamma", "train.focal_alpha"},
+       .make = make_binary_focal},
+      {.name = "binary_hinge",
+       .help = "max(0, 1 - side x output) with side = 1 for yes and -1 for no; the outputs are margins",
+       .options = {},
+       .make = [](const LossOptions&) { return pointwise_loss(HingeError{}); }},
+      {.name = "mean_squared_error",
+       .help = "(output - target)^2",
+       .options = {},
+       .make = [](const LossOptions&) { return pointwise_loss(SquaredError{}); }},
+      {.name = "mean_absolute_error",
+       .help = "|output - target|: learns the median, which targets far off hardly move",
+       .options = {},
+       .make = [](const LossOptions&) { return pointwise_loss(AbsoluteError{}); }},
+      {.name = "huber",
+       .help = "Squared error / 2 up to huber_delta, linear beyond (Huber 1964)",
+       .options = {"train.huber_delta"},
+       .make =
+           [](const LossOptions& options) {
+             return pointwise_loss(HuberError{.delta = static_cast<Scalar>(options.huber_delta)});
+           }},
+      {.name = "poisson",
+       .help = "-log likelihood of counts, e^output - target output, without what only the target decides; "
+               "predicts e^output",
+       .options = {},
+       .make = [](const LossOptions&) { return pointwise_loss(PoissonError{}); }},
+      {.name = "tweedie",
+       .help =
+           "-log likelihood of amounts of which many are 0, e^((2 - p) output) / (2 - p) - target e^((1 - "
+           "p) output) / (1 - p) with p = tweedie_power, without what only the target decides; predicts "
+           "e^output",
+       .options = {"train.tweedie_power"},
+       .make =
+           [](const LossOptions& options) { return pointwise_loss(TweedieError(options.tweedie_power)); }},
+      {.name = "gamma",
+       .help = "-log likelihood of amounts above 0 whose error grows with them, output + target / e^output, "
+               "without what only the target decides; predicts e^output",
+       .options = {},
+       .make = [](const LossOptions&) { return pointwise_loss(GammaError{}); }}};
 }
 
 }  // namespace lockstep

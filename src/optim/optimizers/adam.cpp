@@ -101,34 +101,25 @@ class NAdam final : public Optimizer {
 
 }  // namespace
 
-OptimizerEntry adam_entry() {
-  return {.name = "adam",
-          .help = "Adam (Kingma & Ba 2015), weight decay added to the gradient",
-          .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
-          .make = [](const OptimizerOptions& options) { return std::make_unique<Adam>(options); }};
-}
-
-OptimizerEntry adamw_entry() {
-  return {.name = "adamw",
-          .help = "Adam with weight decay apart from the gradient (Loshchilov & Hutter 2019)",
-          .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
-          .make = [](const OptimizerOptions& options) { return std::make_unique<AdamW>(options); }};
-}
-
-OptimizerEntry lamb_entry() {
-  return {.name = "lamb",
-          .help = "Adam scaled layer by layer, for large batches (You et al. 2019, arXiv 1904.00962)",
-          .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
-          .make = [](const OptimizerOptions& options) { return std::make_unique<Lamb>(options); }};
-}
-
-OptimizerEntry nadam_entry() {
+std::vector<OptimizerEntry> adam_optimizers() {
   return {
-      .name = "nadam",
-      .help = "Adam with Nesterov's momentum, which rises (Dozat 2016), weight decay added to the gradient",
-      .options = {"train.beta1", "train.beta2", "train.epsilon", "train.momentum_decay",
-                  "train.weight_decay"},
-      .make = [](const OptimizerOptions& options) { return std::make_unique<NAdam>(options); }};
+      {.name = "adam",
+       .help = "Adam (Kingma & Ba 2015), weight decay added to the gradient",
+       .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
+       .make = [](const OptimizerOptions& options) { return std::make_unique<Adam>(options); }},
+      {.name = "adamw",
+       .help = "Adam with weight decay apart from the gradient (Loshchilov & Hutter 2019)",
+       .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
+       .make = [](const OptimizerOptions& options) { return std::make_unique<AdamW>(options); }},
+      {.name = "lamb",
+       .help = "Adam scaled layer by layer, for large batches (You et al. 2019, arXiv 1904.00962)",
+       .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
+       .make = [](const OptimizerOptions& options) { return std::make_unique<Lamb>(options); }},
+      {.name = "nadam",
+       .help = "Adam with Nesterov's momentum, which rises (Dozat 2016), weight decay added to the gradient",
+       .options = {"train.beta1", "train.beta2", "train.epsilon", "train.momentum_decay",
+                   "train.weight_decay"},
+       .make = [](const OptimizerOptions& options) { return std::make_unique<NAdam>(options); }}};
 }
 
 }  // namespace lockstep

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/metric.h"

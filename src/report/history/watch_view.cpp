@@ -1,4 +1,4 @@
-#include "lockstep/report/history/watch_view.h"
+#include "lockstep/report/history/viewed_run.h"
 
 #include <fmt/format.h>
 

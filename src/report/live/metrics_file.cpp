@@ -1,4 +1,4 @@
-#include "lockstep/report/live/metrics_file.h"
+#include "lockstep/report/live/run_output.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "lockstep/report/live/progress_line.h"
+#include "lockstep/report/live/run_output.h"
 
 #include <fmt/format.h>
 

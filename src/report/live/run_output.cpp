@@ -9,7 +9,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/history/metrics_history.h"
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 // Field numbers are those of tensorflow/core/util/event.proto, framework/summary.proto, and
 // tensorboard/plugins/hparams/plugin_data.proto.
-#include "lockstep/report/live/tensorboard.h"
+#include "lockstep/report/live/run_output.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

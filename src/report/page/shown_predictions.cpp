@@ -10,7 +10,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/report/history/viewed_run.h"
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 #include "page_parts.h"
 
 namespace lockstep {

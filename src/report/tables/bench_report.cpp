@@ -1,4 +1,4 @@
-#include "lockstep/report/tables/bench_report.h"
+#include "lockstep/report/tables/tables.h"
 
 #include <fmt/format.h>
 

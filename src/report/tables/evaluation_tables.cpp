@@ -1,11 +1,10 @@
-#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/tables/tables.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/table.h"

@@ -1,4 +1,4 @@
-#include "lockstep/report/tables/plan_table.h"
+#include "lockstep/report/tables/tables.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 #include <sstream>
-#include <vector>
 
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"

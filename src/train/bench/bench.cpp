@@ -8,7 +8,6 @@
 #include <cstring>
 #include <functional>
 #include <thread>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
@@ -18,7 +17,6 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/calibration.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "multiply_adds.h"
 

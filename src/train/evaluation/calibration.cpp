@@ -2,19 +2,15 @@
 // under the probabilities that they give, less that under the targets, and its curvature their variance. So
 // Newton's method inside a bracket finds the one b at which the slopes of all samples add up to 0. Slopes and
 // curvatures are added up in double, along the fixed tree over the blocks of the set.
-#include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/metrics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/math/elementary.h"
-#include "lockstep/train/evaluation/metric.h"
-#include "lockstep/train/evaluation/metrics.h"
 #include "train/evaluation/metrics/rows.h"
 
 namespace lockstep {

@@ -4,17 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <numeric>
-#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/loading/load_records.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/distributed/local_gradients.h"
-#include "lockstep/distributed/pipeline.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -55,31 +51,65 @@ void share_values(Communicator& comm, std::vector<MetricValue>& values) {
 
 }  // namespace
 
-RecordPart EvaluationContext::record_part(const DatasetInfo& info) const {
-  return needed_part(needs_features(model), needs_targets(model) || info.has_lengths);
+RecordPasses::RecordLane::RecordLane(const RecordPasses& of, Index rows)
+    : passes(of.model_, rows),
+      features(of.part_ == RecordPart::kAll ? rows * of.model_.input().size() : 0),
+      labels(of.part_ == RecordPart::kNothing ? 0 : rows * of.info_.label_columns()),
+      lengths(of.info_.has_lengths ? rows : 0) {}
+
+RecordPasses::RecordPasses(const Model& model, const Normaliser& normaliser, Pipeline* pipeline,
+                           DatasetInfo info, bool measures)
+    : info_(std::move(info)),
+      part_(needed_part(needs_features(model), (measures && needs_targets(model)) || info_.has_lengths)),
+      model_(model),
+      normaliser_(normaliser),
+      pipeline_(pipeline),
+      measures_(measures) {}
+
+// The features of the records lane.ids; null where this chunk needs none.
+ConstMatrix RecordPasses::take_features(RecordLane& lane, Index chunk) {
+  const Model& own = model_.chunk(chunk);
+  const Index rows = std::ssize(lane.ids);
+  const ConstMatrix none(nullptr, rows, model_.input().size());
+  const bool needed = needs_features(own);
+  if (!needed && !(measures_ && needs_targets(own)) && !info_.has_lengths) return none;
+  const Index columns = part_ == RecordPart::kAll ? model_.input().size() : 0;
+  Matrix x(lane.features.data(), rows, columns);
+  Matrix labels(lane.labels.data(), rows, info_.label_columns());
+  records_->gather(lane.ids, x, labels);
+  take_lengths(info_, labels, lane.lengths.span());
+  if (!needed) return none;
+  if (change_) change_(lane.ids, x);
+  normaliser_.apply(x);
+  return {x.data(), rows, columns};
 }
 
-Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info,
-                       const Weighing& weighing, RecordPart part)
-    : passes(context.model, rows),
-      features(part == RecordPart::kAll ? rows * context.model.input().size() : 0),
-      labels(part == RecordPart::kNothing ? 0 : rows * info.label_columns()),
-      weights(weighing.has_weights(info) ? rows : 0),
-      present(weighing.has_shares() ? rows : 0),
-      lengths(info.has_lengths ? rows : 0),
-      scaled(context.measures() && changes_outputs(context.loss.form())
-                 ? rows * context.model.whole().output().size()
+std::optional<ConstMatrix> RecordPasses::forward(RecordLane& lane, const ModelValues& values, Range ids,
+                                                 Index chunk) {
+  lane.ids.resize(static_cast<std::size_t>(ids.size()));
+  std::iota(lane.ids.begin(), lane.ids.end(), ids.begin);
+  Pass pass{.values = values, .x = take_features(lane, chunk), .batch = {}};
+  if (info_.has_lengths) pass.batch.lengths = part(lane.lengths.span(), {0, ids.size()});
+  return forward_stage(pipeline_, model_, chunk, lane.passes, pass);
+}
+
+Evaluation::Lane::Lane(const Evaluation& evaluation, const Weighing& weighing)
+    : RecordLane(evaluation, evaluation.rows_),
+      weights(weighing.has_weights(evaluation.info_) ? evaluation.rows_ : 0),
+      present(weighing.has_shares() ? evaluation.rows_ : 0),
+      scaled(evaluation.context_.measures() && changes_outputs(evaluation.context_.loss.form())
+                 ? evaluation.rows_ * evaluation.context_.model.whole().output().size()
                  : 0),
-      counts(static_cast<std::size_t>(counted_cells(context.loss.targets(), context.outputs()))),
-      scores(static_cast<std::size_t>(context.metrics.needs().rankings)),
-      samples(static_cast<std::size_t>(context.metrics.needs().samples)) {}
+      counts(static_cast<std::size_t>(
+          counted_cells(evaluation.context_.loss.targets(), evaluation.context_.outputs()))),
+      scores(static_cast<std::size_t>(evaluation.context_.metrics.needs().rankings)),
+      samples(static_cast<std::size_t>(evaluation.context_.metrics.needs().samples)) {}
 
 Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& source, Split split)
-    : context_(context),
+    : RecordPasses(context.model, context.normaliser, context.pipeline, source.info(), true),
+      context_(context),
       split_(split),
-      info_(source.info()),
       weighing_{.of_class = context.class_weights, .of_positions = context.loss.form().positions > 0},
-      part_(context.record_part(info_)),
       rows_(std::min(context.options.batch, info_.rows)),
       blocks_(divide_up(info_.rows, rows_)),
       local_blocks_(split_evenly(blocks_, context.workers().size(), context.workers().rank())),
@@ -105,7 +135,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   agree(context.comm, [&] {
     weights_.emplace(context.model);
     for (int thread = 0; thread < context.team.size(); ++thread) {
-      lanes_.emplace_back(context, rows_, info_, weighing_, part_);
+      lanes_.emplace_back(*this, weighing_);
     }
   });
   block_sums_.resize(static_cast<std::size_t>(measured_blocks_.size() * columns()));
@@ -181,22 +211,6 @@ SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
   return weights;
 }
 
-// The features of the records lane.ids, whose labels are read with them; null where this chunk needs none.
-ConstMatrix Evaluation::take_features(Lane& lane, Index rows, Index chunk) {
-  const Model& own = context_.model.chunk(chunk);
-  const ConstMatrix none(nullptr, rows, context_.model.input().size());
-  if (!needs_features(own) && !needs_targets(own) && !info_.has_lengths) return none;
-  const Index columns = part_ == RecordPart::kAll ? context_.model.input().size() : 0;
-  Matrix x(lane.features.data(), rows, columns);
-  Matrix labels(lane.labels.data(), rows, info_.label_columns());
-  records_->gather(lane.ids, x, labels);
-  take_lengths(info_, labels, lane.lengths.span());
-  if (part_ != RecordPart::kAll) return none;
-  if (change_) change_(lane.ids, x);
-  context_.normaliser.apply(x);
-  return {x.data(), rows, columns};
-}
-
 // The outputs as predictions have them.
 ConstMatrix Evaluation::take_outputs(Lane& lane, const ConstMatrix& given) const {
   const OutputForm form = context_.loss.form();
@@ -211,12 +225,7 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, I
                            const BlockWork& work) {
   const Range ids = rows_of_block(block);
   const Index rows = ids.size();
-  lane.ids.resize(static_cast<std::size_t>(rows));
-  std::iota(lane.ids.begin(), lane.ids.end(), ids.begin);
-  Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
-  if (info_.has_lengths) pass.batch.lengths = part(lane.lengths.span(), {0, rows});
-  const std::optional<ConstMatrix> given =
-      forward_stage(context_.pipeline, context_.model, chunk, lane.passes, pass);
+  const std::optional<ConstMatrix> given = forward(lane, values, ids, chunk);
   if (!given) return;
   Matrix labels(lane.labels.data(), rows, info_.label_columns() - (info_.has_lengths ? 1 : 0));
   const SampleWeights weights = take_labels(lane, labels);

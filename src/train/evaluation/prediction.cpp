@@ -6,17 +6,13 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/loading/load_records.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/math/elementary.h"
-#include "lockstep/nn/model.h"
 #include "lockstep/nn/stages.h"
-#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -140,21 +136,18 @@ double in_label_units(const OutputForm& form, std::span<const LabelScale> scales
   return scaled ? at(scales, output / form.outputs_per_target()).undo(number) : number;
 }
 
-Prediction::Lane::Lane(const PredictionContext& context, const DatasetInfo& info)
-    : passes(context.model, context.batch),
-      features(needs_features(context.model) ? context.batch * context.model.input().size() : 0),
-      labels(features.size() > 0 || info.has_lengths ? context.batch * info.label_columns() : 0),
-      lengths(info.has_lengths ? context.batch : 0),
-      scaled(context.temperature == 1 || !context.has_outputs()
+Prediction::Lane::Lane(const Prediction& prediction)
+    : RecordLane(prediction, prediction.context_.batch),
+      scaled(prediction.context_.temperature == 1 || !prediction.context_.has_outputs()
                  ? 0
-                 : context.batch * context.outputs() * context.rows_of_record()),
-      ids(static_cast<std::size_t>(context.batch)) {}
+                 : prediction.context_.batch * prediction.context_.outputs() *
+                       prediction.context_.rows_of_record()) {}
 
 Prediction::Prediction(const PredictionContext& context, const RecordSource& source)
-    : context_(context),
+    : RecordPasses(context.model, context.normaliser, context.pipeline, source.info(), false),
+      context_(context),
       columns_(prediction_columns(context.form, context.outputs())),
-      rows_(source.info().rows),
-      info_(source.info()),
+      rows_(info_.rows),
       thread_blocks_(context.pipeline == nullptr ? 1 : kBlocksPerStage * context.pipeline->stages()),
       share_rows_(context.batch * context.team.size() * thread_blocks_) {
   const Index worker = context.workers().rank();
@@ -165,12 +158,12 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
   agree(context.comm, [&] {
     RecordNeeds needs =
         needed_by_owner([this](Index id) { return id / share_rows_ % context_.workers().size(); }, count);
-    needs.part = needed_part(needs_features(context_.model), info_.has_lengths);
+    needs.part = part_;
     // No target is used; one that is missing is no fault.
     records_ = load_records(source, {.may_miss = true}, needs, peers);
   });
   agree(context.comm, [&] {
-    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context, info_);
+    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(*this);
     const Index results = context.comm.rank() == 0 ? context.workers().size() : context.has_outputs() ? 1 : 0;
     for (Index i = 0; i < results; ++i)
       results_.emplace_back(share_rows_ * context.rows_of_record() * columns_.size());
@@ -217,30 +210,9 @@ void Prediction::predict_share(const ModelValues& values, Range rows) {
   });
 }
 
-// Null where this chunk needs none.
-ConstMatrix Prediction::take_features(Lane& lane, Range rows, Index chunk) {
-  const std::span<Index> ids = std::span(lane.ids).first(static_cast<std::size_t>(rows.size()));
-  for (Index row = rows.begin; row < rows.end; ++row) at(ids, row - rows.begin) = row;
-  const bool needed = needs_features(context_.model.chunk(chunk));
-  const bool held = lane.features.size() > 0;
-  const Index features = context_.model.input().size();
-  Matrix x(lane.features.data(), rows.size(), held ? features : 0);
-  if (!needed && !info_.has_lengths) return {nullptr, rows.size(), features};
-  Matrix labels(lane.labels.data(), rows.size(), info_.label_columns());
-  records_->gather(ids, x, labels);
-  take_lengths(info_, labels, lane.lengths.span());
-  if (!needed) return {nullptr, rows.size(), features};
-  if (change_) change_(ids, x);
-  context_.normaliser.apply(x);
-  return {x.data(), x.rows(), x.cols()};
-}
-
 void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk,
                                Matrix& predictions) {
-  Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
-  if (info_.has_lengths) pass.batch.lengths = part(lane.lengths.span(), {0, rows.size()});
-  const std::optional<ConstMatrix> given =
-      forward_stage(context_.pipeline, context_.model, chunk, lane.passes, pass);
+  const std::optional<ConstMatrix> given = forward(lane, values, rows, chunk);
   if (!given) return;
   const ConstMatrix all = divide_outputs(*given, context_.temperature, lane.scaled.span());
   const ConstMatrix outputs(all.data(), rows.size() * context_.rows_of_record(), context_.outputs());

@@ -1,4 +1,4 @@
-#include "lockstep/train/evaluation/window_figures.h"
+#include "lockstep/train/evaluation/metrics.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

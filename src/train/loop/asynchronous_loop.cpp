@@ -6,8 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "bad_number.h"
-#include "faults.h"
 #include "gradient_step.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
@@ -52,22 +50,20 @@ void fill_row(const WorkerRecord& record, std::span<double> row) {
   std::ranges::copy(record.staleness, row.begin() + kSavedCounts.size());
 }
 
+// No progress thread of all ranks runs beside a step that a worker takes by itself.
+TrainingContext without_progress(TrainingContext context) {
+  context.progress = nullptr;
+  return context;
+}
+
 class AsynchronousLoop final : public UpdateLoop {
  public:
   AsynchronousLoop(const TrainingContext& context, AsynchronousStrategy& strategy)
-      : context_(context),
+      : context_(without_progress(context)),
         strategy_(strategy),
         self_(context.comm.split(context.comm.rank(), 0)),
         plan_(plan_of_one_rank(context.plan.dist, context.comm.rank())),
-        gradients_({.comm = *self_,
-                    .plan = plan_,
-                    .model = context.model,
-                    .loss = context.loss,
-                    .strategy = context.strategy,
-                    .states = context.states,
-                    .team = context.team,
-                    .settings = context_.settings,
-                    .max_rows = context.sampler.max_count()}),
+        gradients_({.training = context_, .comm = *self_, .plan = plan_}),
         ledger_(context.comm, context.settings.hosts, working_ranks(context.plan.dist)),
         batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())),
         saved_workers_(static_cast<std::size_t>(context.plan.sampling.replicas) * kSavedColumns) {}

@@ -16,9 +16,8 @@
 #include "lockstep/base/trace.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/divided_layers.h"
-#include "lockstep/nn/loss.h"
 #include "lockstep/nn/stages.h"
-#include "lockstep/train/evaluation/position_rows.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {
@@ -38,7 +37,7 @@ class PerReplicaWalk final : public ReplicaWalk {
  public:
   PerReplicaWalk(ReplicaPass& pass, BucketSender& sender) : ReplicaWalk(pass, sender) {
     for (Index i = 0; i < std::min(step_.plan.threads, std::ssize(pass_.replicas())); ++i)
-      workspaces_.push_back(make_workspace(step_.model));
+      workspaces_.push_back(make_workspace(model_));
   }
 
   void run(std::span<const Index> /*rows*/, bool backward) override {
@@ -52,7 +51,7 @@ class PerReplicaWalk final : public ReplicaWalk {
   void run_replica(Index thread, StepReplica& replica, bool last, bool backward) {
     pass_.prepare(thread, replica);
     if (backward) pass_.start_target(thread, replica);
-    const Index parts = std::min(step_.settings.accumulate, replica.batch->rows);
+    const Index parts = std::min(accumulate_, replica.batch->rows);
     for (Index i = 0; i < parts; ++i) {
       replica.rows = split_evenly(replica.batch->rows, parts, i);
       const MicroBatch batch{
@@ -71,28 +70,29 @@ class PerReplicaWalk final : public ReplicaWalk {
 };
 
 std::unique_ptr<ReplicaWalk> make_walk(ReplicaPass& pass, BucketSender& sender) {
-  if (runs_in_lockstep(pass.step().model, pass.step().plan)) return make_lockstep_walk(pass, sender);
-  if (pass.step().pipeline != nullptr) return make_pipeline_walk(pass, sender);
+  if (runs_in_lockstep(pass.step().training.model, pass.step().plan)) return make_lockstep_walk(pass, sender);
+  if (pass.step().training.pipeline != nullptr) return make_pipeline_walk(pass, sender);
   return std::make_unique<PerReplicaWalk>(pass, sender);
 }
 
 }  // namespace
 
-ReplicaPass::ReplicaPass(const GradientStepContext& context)
-    : context_(context),
-      single_values_(context.model.whole(), context.plan.replicas, context.settings.accumulate),
-      factored_(context.strategy.factored_gradients()),
-      gradients_(context.sums, context.plan, context.comm.rank(), interleaves(context.model, context.plan),
+ReplicaPass::ReplicaPass(const StepContext& step)
+    : step_(step),
+      context_(step.training),
+      single_values_(context_.model.whole(), step.plan.replicas, context_.settings.accumulate),
+      factored_(context_.strategy.factored_gradients()),
+      gradients_(step.sums, step.plan, step.comm.rank(), interleaves(context_.model, step.plan),
                  factored_tensors(), [this] { return context_.strategy.gradient_arena(); }),
-      stages_(context) {
-  const Range hosted = context.plan.hosted_by(context.comm.rank());
+      stages_(step) {
+  const Range hosted = step.plan.hosted_by(step.comm.rank());
   for (Index i = hosted.begin; i < hosted.end; ++i) {
     replicas_.push_back({.number = i, .local = replicas_.size()});
   }
   tallies_.resize(replicas_.size());
-  const std::vector<Index> shared = sync_points(context.model, context.plan);
-  for (Index i = 0; i < std::ssize(context.model.ops()); ++i) {
-    if (context.model.op(i).layer->statistics() == nullptr) continue;
+  const std::vector<Index> shared = sync_points(context_.model, step.plan);
+  for (Index i = 0; i < std::ssize(context_.model.ops()); ++i) {
+    if (context_.model.op(i).layer->statistics() == nullptr) continue;
     if (!std::ranges::binary_search(shared, i)) own_statistics_.push_back(i);
   }
 }
@@ -106,7 +106,7 @@ void ReplicaPass::begin_step() {
 }
 
 void ReplicaPass::begin(const StepBatch& batch, std::span<const Scalar> weights) {
-  step_ = batch.step;
+  number_ = batch.step;
   single_values_.look(batch.rows);
   for (StepReplica& replica : replicas_) {
     replica.values = {.weights = weights.empty() ? context_.strategy.weights(replica.number) : weights,
@@ -138,9 +138,9 @@ void ReplicaPass::prepare_weights() {
 }
 
 void ReplicaPass::for_each_replica(const ReplicaWork& work) {
-  const Index first = context_.plan.hosted_by(context_.comm.rank()).begin;
+  const Index first = step_.plan.hosted_by(step_.comm.rank()).begin;
   context_.team.run([&](int thread) {
-    const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
+    const Range mine = step_.plan.thread_replicas(step_.comm.rank(), thread);
     const std::span<StepReplica> replicas = std::span(replicas_).subspan(
         static_cast<std::size_t>(mine.begin - first), static_cast<std::size_t>(mine.size()));
     auto left =
@@ -166,7 +166,7 @@ void ReplicaPass::prepare(Index thread, const StepReplica& replica) {
 void ReplicaPass::start_target(Index thread, StepReplica& replica) {
   replica.target = gradients_.begin_replica(thread, replica.number);
   if (!needs_targets(context_.model) && replica.target.write == Write::kReplace) {
-    at(replica.target.arena, context_.plan.loss_offset) = 0;
+    at(replica.target.arena, step_.plan.loss_offset) = 0;
   }
 }
 
@@ -184,7 +184,7 @@ void ReplicaPass::find_factor_buffers(StepReplica& replica) const {
 std::optional<GradientLimit> ReplicaPass::limit_of(const MicroBatch& batch) const {
   if (factored_ == nullptr) return {};
   const bool more_parts = batch.replica.rows.end < batch.replica.batch->rows;
-  const bool more_replicas = context_.sums == LocalSums::kOneSum && !batch.last;
+  const bool more_replicas = step_.sums == LocalSums::kOneSum && !batch.last;
   return GradientLimit{factored_->max_gradient(), batch.replica.batch->rows, !more_parts && !more_replicas};
 }
 
@@ -213,7 +213,7 @@ void ReplicaPass::begin_forward(const MicroBatch& batch, const std::optional<Gra
                          .x = ConstMatrix(x, replica.rows.size(), columns),
                          .batch = {.training = true,
                                    .seed = context_.settings.seed,
-                                   .step = step_,
+                                   .step = number_,
                                    .replica = replica.number,
                                    .first_row = replica.rows.begin,
                                    .lengths = replica.batch->lengths_of(replica.rows)},
@@ -260,7 +260,7 @@ void ReplicaPass::evaluate_loss(const MicroBatch& batch) {
                                 targets, weights, gradient);
   const DebugOptions& debug = context_.settings.debug;
   const Range bad_steps{debug.nan_step, debug.nan_step + debug.nan_steps};
-  if (replica.number == debug.nan_replica && bad_steps.contains(step_)) {
+  if (replica.number == debug.nan_replica && bad_steps.contains(number_)) {
     tally.loss = std::numeric_limits<double>::quiet_NaN();
   }
   const ConstMatrix outputs = batch.workspace.outputs();
@@ -268,7 +268,7 @@ void ReplicaPass::evaluate_loss(const MicroBatch& batch) {
       count_correct_records(context_.loss, {.outputs = outputs, .targets = targets, .weights = weights});
   tallies_[replica.local].add(tally);
   // Before backward: the loss leaves with the first bucket.
-  Scalar& loss_sum = at(replica.target.arena, context_.plan.loss_offset);
+  Scalar& loss_sum = at(replica.target.arena, step_.plan.loss_offset);
   loss_sum = (replica.target.write == Write::kAdd ? loss_sum : 0) + static_cast<Scalar>(tally.loss);
 }
 
@@ -283,11 +283,11 @@ void ReplicaPass::end_backward(const MicroBatch& batch) {
   stages_.send_tied_gradients(batch);
 }
 
-GradientStep::GradientStep(const GradientStepContext& context)
-    : context_(context),
-      pass_(context_),
-      sender_(context.comm, context.plan, context.strategy, pass_.gradients(), context.team,
-              context.progress),
+GradientStep::GradientStep(const StepContext& step)
+    : step_(step),
+      pass_(step_),
+      sender_(step.comm, step.plan, step.training.strategy, pass_.gradients(), step.training.team,
+              step.training.progress),
       walk_(make_walk(pass_, sender_)) {}
 
 void GradientStep::run(const StepBatch& batch, Measured measured) {

@@ -10,15 +10,17 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "bad_number.h"
 #include "bucket_sender.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/base/timer.h"
+#include "lockstep/base/types.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/loading/loader.h"
 #include "lockstep/distributed/local_gradients.h"
@@ -31,23 +33,46 @@
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/loop/trainer.h"
+#include "lockstep/train/options.h"
 
 namespace lockstep {
 
-/// The arguments that a GradientStep is made from. Everything outlives it.
-struct GradientStepContext {
-  Communicator& comm;  ///< the ranks that take the step together
-  const Plan& plan;    ///< theirs
-  const Model& model;
-  const Loss& loss;
-  Strategy& strategy;
-  ReplicaStates& states;
-  ThreadTeam& team;
-  const TrainingSettings& settings;
+// A number of a step that is not finite, and the reports of a loop on it, or on single values of batch norm.
+
+/// The first position in a step, forward and back, where a number is not finite.
+struct BadNumber {
+  Index order = std::numeric_limits<Index>::max();  ///< orders them; that of "nowhere" is the last
+  std::string text;                                 ///< "replica 3: layer 2 'relu' gives ..."
+};
+
+/// *Local.* Warns of single values that batch norm had to normalise; `found`: "step 3 gives 2 of 8 replicas".
+void warn_of_single_values(const std::string& found);
+/// *Collective.* Names the first op whose values, loss or gradient were not finite on some rank; `found`:
+/// what this rank knows of it.
+std::string describe_bad_number(Communicator& comm, const BadNumber& found);
+/// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
+/// this rank knows of it; `good`: steps that the weights have taken; `skipped`: steps left out before. Throws
+/// the AgreedError (exit code 5).
+[[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss,
+                                     Index good, Index skipped = 0);
+/// *Collective.* Throws the AgreedError for a number that went bad between two averages of local SGD;
+/// `found`: LocalSteps::late_bad_number(), in the same words on all ranks.
+[[noreturn]] void stop_on_late_bad_number(const std::string& found);
+
+// Faults on purpose, by debug options: delays, failures, hangs and flipped bits, for tests of what watches.
+
+/// Waits, hangs or fails, if debug options say so for this rank and step. *Collective* where debug.hang is
+/// 'skip': the other ranks wait for the one that leaves it out.
+void force_faults(const DebugOptions& debug, Communicator& comm, Index step);
+/// *Collective.* Flips a bit of one of the weights on debug.flip_rank.
+void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight);
+
+/// A training, and the ranks that take its steps together. Everything outlives it.
+struct StepContext {
+  const TrainingContext& training;
+  Communicator& comm;
+  const Plan& plan;  ///< that of these ranks
   LocalSums sums = LocalSums::kOneSum;
-  Index max_rows = 0;                  ///< samples of a replica in a step, at most
-  ProgressThread* progress = nullptr;  ///< runs while buckets are exchanged and backward goes on; may be null
-  Pipeline* pipeline = nullptr;        ///< `model` is a stage of the model; null: it is all of it
 };
 
 /// One replica of this rank in the step under way.
@@ -77,7 +102,7 @@ struct MicroBatch {
 class StageExchange {
  public:
   /// *Collective over the group.*
-  explicit StageExchange(const GradientStepContext& context);
+  explicit StageExchange(const StepContext& step);
 
   void begin_step() { idle_seconds_ = 0; }
   /// *Collective over the group.* Gives `values` with the weights that this rank borrows.
@@ -130,11 +155,11 @@ struct PassSeconds {
 class ReplicaPass {
  public:
   /// *Collective over the group.* The context and what it refers to outlive it.
-  explicit ReplicaPass(const GradientStepContext& context);
+  explicit ReplicaPass(const StepContext& step);
   ReplicaPass(const ReplicaPass&) = delete;
   ReplicaPass& operator=(const ReplicaPass&) = delete;
 
-  const GradientStepContext& step() const { return context_; }
+  const StepContext& step() const { return step_; }
   /// Main thread: a step with these samples, of which no gradients are there yet.
   void begin_step();
   /// *Collective over the group.* Main thread: `weights` (empty: those of the strategy) and samples of each
@@ -188,7 +213,8 @@ class ReplicaPass {
   std::optional<GradientLimit> limit_of(const MicroBatch& batch) const;
   void evaluate_loss(const MicroBatch& batch);
 
-  const GradientStepContext& context_;
+  const StepContext& step_;
+  const TrainingContext& context_;
   std::vector<StepReplica> replicas_;   // local ones
   std::vector<KernelWeights> weights_;  // one for each arena of weights among them
   std::vector<Index> own_statistics_;   // ops with statistics of a single replica
@@ -198,14 +224,19 @@ class ReplicaPass {
   StageExchange stages_;
   std::vector<LossSums> tallies_;  // one for each local replica
   PassSeconds seconds_;
-  Index step_ = 0;
+  Index number_ = 0;  // of the step
 };
 
 /// The order in which the replicas of this rank go through the model.
 class ReplicaWalk {
  public:
   /// Both outlive it.
-  ReplicaWalk(ReplicaPass& pass, BucketSender& sender) : step_(pass.step()), pass_(pass), sender_(sender) {}
+  ReplicaWalk(ReplicaPass& pass, BucketSender& sender)
+      : step_(pass.step()),
+        model_(step_.training.model),
+        accumulate_(step_.training.settings.accumulate),
+        pass_(pass),
+        sender_(sender) {}
   virtual ~ReplicaWalk() = default;
   /// *Collective.* All parts of all replicas, forward and, if so asked, backward: then each bucket is
   /// reported once it is ready. `rows`: samples of each replica of the run.
@@ -216,11 +247,13 @@ class ReplicaWalk {
  protected:
   std::unique_ptr<Workspace> make_workspace(const Model& chunk,
                                             const std::vector<Index>& sync_ops = {}) const {
-    return std::make_unique<Workspace>(chunk, divide_up(step_.max_rows, step_.settings.accumulate),
+    return std::make_unique<Workspace>(chunk, divide_up(step_.training.sampler.max_count(), accumulate_),
                                        ActivationRetention::kForTraining, sync_ops);
   }
 
-  const GradientStepContext& step_;
+  const StepContext& step_;
+  const Model& model_;
+  Index accumulate_;  // parts of the samples of a replica
   ReplicaPass& pass_;
   BucketSender& sender_;
 };
@@ -237,7 +270,7 @@ std::unique_ptr<ReplicaWalk> make_pipeline_walk(ReplicaPass& pass, BucketSender&
 
 class GradientStep {
  public:
-  explicit GradientStep(const GradientStepContext& context);
+  explicit GradientStep(const StepContext& step);
   GradientStep(const GradientStep&) = delete;
   GradientStep& operator=(const GradientStep&) = delete;
 
@@ -261,7 +294,7 @@ class GradientStep {
   const BucketSender& sender() const { return sender_; }
 
  private:
-  GradientStepContext context_;
+  StepContext step_;
   ReplicaPass pass_;
   BucketSender sender_;
   std::unique_ptr<ReplicaWalk> walk_;

@@ -61,18 +61,16 @@ class LockstepWalk final : public ReplicaWalk {
 };
 
 LockstepWalk::LockstepWalk(ReplicaPass& pass, BucketSender& sender)
-    : ReplicaWalk(pass, sender),
-      ops_(std::ssize(step_.model.ops())),
-      sync_ops_(sync_points(step_.model, step_.plan)) {
+    : ReplicaWalk(pass, sender), ops_(std::ssize(model_.ops())), sync_ops_(sync_points(model_, step_.plan)) {
   const Index replicas = step_.plan.replicas;
   for (const Index op : sync_ops_) {
     SyncPoint& point = syncs_.emplace_back(SyncPoint{.op = op});
     const auto tensor = std::ranges::find(step_.plan.divided, op, &DividedTensor::op);
     if (tensor != step_.plan.divided.end()) {
-      point.divided = std::make_unique<DividedLayer>(step_.comm, step_.plan, step_.model, *tensor);
+      point.divided = std::make_unique<DividedLayer>(step_.comm, step_.plan, model_, *tensor);
       continue;
     }
-    const BatchStatistics& statistics = *step_.model.op(op).layer->statistics();
+    const BatchStatistics& statistics = *model_.op(op).layer->statistics();
     const auto scope = [mode = statistics.mode(), replicas](Index replica) {
       return mode.normalised_with(replica, replicas);
     };
@@ -83,17 +81,16 @@ LockstepWalk::LockstepWalk(ReplicaPass& pass, BucketSender& sender)
     point.backward.emplace(step_.comm, step_.plan, sums(statistics.backward_count()));
   }
   for (std::size_t i = 0; i < pass_.replicas().size(); ++i)
-    workspaces_.push_back(make_workspace(step_.model, sync_ops_));
+    workspaces_.push_back(make_workspace(model_, sync_ops_));
 }
 
 void LockstepWalk::run(std::span<const Index> rows, bool backward) {
   for (const SyncPoint& point : syncs_) {
     if (point.divided != nullptr) point.divided->begin_step(rows);
   }
-  const Index parts = step_.settings.accumulate;
-  for (Index part = 0; part < parts; ++part) {
+  for (Index part = 0; part < accumulate_; ++part) {
     for (StepReplica& replica : pass_.replicas()) {
-      replica.rows = split_evenly(replica.batch->rows, parts, part);
+      replica.rows = split_evenly(replica.batch->rows, accumulate_, part);
     }
     const auto other = [this] {
       return sender_.time().exchange + pass_.seconds().data + pass_.seconds().idle;
@@ -104,7 +101,7 @@ void LockstepWalk::run(std::span<const Index> rows, bool backward) {
     pass_.add_forward(forward.seconds() - (other() - before));
     if (!backward) continue;
     if (part == 0) start_targets();
-    backward_pass(part + 1 == parts);
+    backward_pass(part + 1 == accumulate_);
   }
   pass_.stages().finish();
 }
@@ -137,7 +134,7 @@ void LockstepWalk::start_targets() {
 // The offset at which the gradients of this op and of those behind it begin.
 Index LockstepWalk::offset_of(Index op) const {
   for (Index i = op; i < ops_; ++i) {
-    if (const Range own = step_.model.op(i).params; !own.empty()) return own.begin;
+    if (const Range own = model_.op(i).params; !own.empty()) return own.begin;
   }
   return step_.plan.gradient_size;
 }
@@ -204,7 +201,8 @@ void LockstepWalk::run_divided(const SyncPoint& point, bool forward) {
   if (forward) {
     layer.forward(values, given, wanted, exchange);
   } else {
-    layer.backward(values, given, wanted, step_.strategy.synchronous()->divided_gradients(), exchange);
+    layer.backward(values, given, wanted, step_.training.strategy.synchronous()->divided_gradients(),
+                   exchange);
   }
 }
 
@@ -232,9 +230,8 @@ void LockstepWalk::add_statistics(SyncPoint& point, bool forward) {
 // divided layers: a replica can go on from them alone.
 BadNumber LockstepWalk::check(const StepReplica& in_step) {
   StepReplica replica = in_step;
-  const Index parts = step_.settings.accumulate;
-  replica.rows = split_evenly(replica.batch->rows, parts, parts - 1);
-  Workspace workspace(step_.model, replica.rows.size(), ActivationRetention::kOutputs, sync_ops_);
+  replica.rows = split_evenly(replica.batch->rows, accumulate_, accumulate_ - 1);
+  Workspace workspace(model_, replica.rows.size(), ActivationRetention::kOutputs, sync_ops_);
   Workspace& before = workspace_of(replica);
   for (const Index op : sync_ops_) workspace.sums(op).forward = before.sums(op).forward;
   const MicroBatch batch{.replica = replica, .workspace = workspace};
@@ -246,8 +243,8 @@ BadNumber LockstepWalk::check(const StepReplica& in_step) {
   workspace.forward({0, ops_});
   pass_.stages().send(Pipeline::Direction::kForward, batch);
   pass_.stages().finish();
-  BadNumber found = check_values(step_.model, workspace, replica, pass_.tally_of(replica));
-  if (found.order == std::ssize(step_.model.whole().ops()) && parts > 1) {
+  BadNumber found = check_values(model_, workspace, replica, pass_.tally_of(replica));
+  if (found.order == std::ssize(model_.whole().ops()) && accumulate_ > 1) {
     found.text = fmt::format(
         "replica {}: a value in an earlier part of its samples, or the loss, is not finite", replica.number);
   }

@@ -18,8 +18,9 @@ namespace lockstep {
 namespace {
 
 // The micro-batches of a step, or where replicas meet, of one of its parts.
-Index micro_batches_of(const GradientStepContext& step) {
-  const Index parts = runs_in_lockstep(step.model, step.plan) ? 1 : step.settings.accumulate;
+Index micro_batches_of(const StepContext& step) {
+  const bool meets = runs_in_lockstep(step.training.model, step.plan);
+  const Index parts = meets ? 1 : step.training.settings.accumulate;
   return step.plan.hosted_by(step.comm.rank()).size() * parts;
 }
 
@@ -43,6 +44,7 @@ class PipelineWalk final : public ReplicaWalk {
   std::vector<Part> parts();
   void backward_pass(const MicroBatch& batch);
 
+  const Pipeline& pipeline_;
   std::vector<StageTask> tasks_;
   std::vector<Workspaces> workspaces_;    // by chunk
   std::vector<std::size_t> first_slots_;  // by chunk
@@ -51,13 +53,14 @@ class PipelineWalk final : public ReplicaWalk {
 
 PipelineWalk::PipelineWalk(ReplicaPass& pass, BucketSender& sender)
     : ReplicaWalk(pass, sender),
-      tasks_(stage_tasks(step_.settings.schedule, step_.pipeline->stage(), step_.pipeline->stages(),
+      pipeline_(*step_.training.pipeline),
+      tasks_(stage_tasks(step_.training.settings.schedule, pipeline_.stage(), pipeline_.stages(),
                          micro_batches_of(step_))),
       first_writes_(pass_.replicas().size()) {
   std::size_t slots = 0;
-  for (const Index alive : chunks_alive(step_.settings.schedule, step_.pipeline->stage(),
-                                        step_.pipeline->stages(), micro_batches_of(step_))) {
-    const Model& chunk = step_.model.chunk(std::ssize(workspaces_));
+  for (const Index alive : chunks_alive(step_.training.settings.schedule, pipeline_.stage(),
+                                        pipeline_.stages(), micro_batches_of(step_))) {
+    const Model& chunk = model_.chunk(std::ssize(workspaces_));
     Workspaces& own = workspaces_.emplace_back();
     for (Index i = 0; i < alive; ++i) own.push_back(make_workspace(chunk));
     first_slots_.push_back(slots);
@@ -69,11 +72,10 @@ PipelineWalk::PipelineWalk(ReplicaPass& pass, BucketSender& sender)
 // stages leave out an empty one.
 std::vector<PipelineWalk::Part> PipelineWalk::parts() {
   std::vector<Part> all;
-  const Index accumulate = step_.settings.accumulate;
   for (StepReplica& replica : pass_.replicas()) {
     const Index rows = replica.batch->rows;
-    const Index count = std::min(accumulate, rows);
-    for (Index i = 0; i < accumulate; ++i) {
+    const Index count = std::min(accumulate_, rows);
+    for (Index i = 0; i < accumulate_; ++i) {
       all.push_back({.replica = replica, .rows = i < count ? split_evenly(rows, count, i) : Range{}});
     }
   }
@@ -112,8 +114,8 @@ void PipelineWalk::run(std::span<const Index> /*rows*/, bool backward) {
 // last micro-batch of a chunk makes its gradients ready, and those of the chunks behind are ready by then.
 void PipelineWalk::backward_pass(const MicroBatch& batch) {
   StepReplica& replica = batch.replica;
-  const Model& chunk = step_.model.chunk(batch.chunk);
-  const bool last_chunk = batch.chunk + 1 == step_.model.chunks();
+  const Model& chunk = model_.chunk(batch.chunk);
+  const bool last_chunk = batch.chunk + 1 == model_.chunks();
   if (replica.rows.begin == 0 && last_chunk) {
     pass_.start_target(0, replica);
     first_writes_[replica.local] = replica.target.write;
@@ -131,11 +133,11 @@ std::unique_ptr<ReplicaWalk> make_pipeline_walk(ReplicaPass& pass, BucketSender&
   return std::make_unique<PipelineWalk>(pass, sender);
 }
 
-StageExchange::StageExchange(const GradientStepContext& context)
-    : model_(context.model), pipeline_(context.pipeline), tied_weights_(context.pipeline, context.model) {
+StageExchange::StageExchange(const StepContext& step)
+    : model_(step.training.model), pipeline_(step.training.pipeline), tied_weights_(pipeline_, model_) {
   if (pipeline_ == nullptr) return;
-  const Index micro_batches = micro_batches_of(context);
-  tied_gradients_.emplace(*pipeline_, model_, context.settings.schedule, micro_batches);
+  const Index micro_batches = micro_batches_of(step);
+  tied_gradients_.emplace(*pipeline_, model_, step.training.settings.schedule, micro_batches);
   sends_.resize(static_cast<std::size_t>(micro_batches * model_.chunks()));
 }
 

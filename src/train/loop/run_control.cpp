@@ -8,13 +8,12 @@
 #include <cctype>
 #include <charconv>
 #include <limits>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 namespace lockstep {
 namespace {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bad_number.h"
-#include "faults.h"
 #include "gradient_step.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -31,18 +29,10 @@ class SynchronousLoop final : public UpdateLoop {
       : context_(context),
         strategy_(strategy),
         local_steps_(strategy.local_steps()),
-        gradients_({.comm = context.workers(),
+        gradients_({.training = context_,
+                    .comm = context.workers(),
                     .plan = context.plan.dist,
-                    .model = context.model,
-                    .loss = context.loss,
-                    .strategy = context.strategy,
-                    .states = context.states,
-                    .team = context.team,
-                    .settings = context_.settings,
-                    .sums = context.settings.sums,
-                    .max_rows = context.sampler.max_count(),
-                    .progress = context.progress,
-                    .pipeline = context.pipeline}),
+                    .sums = context.settings.sums}),
         check_(context.comm, strategy, context.settings.ranks),
         weights_(context.settings.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
         replica_weights_(gradients_.tallies().size()),

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <optional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"

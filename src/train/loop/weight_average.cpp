@@ -1,13 +1,11 @@
 #include "lockstep/train/loop/weight_average.h"
 
-#include <algorithm>
 #include <string>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {

@@ -1,5 +1,5 @@
 // The refusals of a run are asked in order: a later one may count on what an earlier one refuses.
-#include "lockstep/train/plan/refusals.h"
+#include "lockstep/train/plan/run_plan.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "lockstep/base/catalog.h"
@@ -14,8 +13,6 @@
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/train/plan/refusals.h"
-#include "lockstep/train/plan/stage_plan.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "lockstep/train/plan/stage_plan.h"
+#include "lockstep/train/plan/run_plan.h"
 
 #include <fmt/format.h>
 
@@ -16,9 +16,9 @@
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/nn/activations.h"
 #include "lockstep/nn/stages.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/nn/workspace.h"
+#include "lockstep/train/storage/checkpoint.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/staged_model.h"
 

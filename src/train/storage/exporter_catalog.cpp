@@ -1,16 +1,28 @@
+#include <fmt/format.h>
+
 #include <array>
 
 #include "lockstep/train/storage/exporter.h"
+#include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
 
-// Each is in a file of exporters/. Where the build lacks the library that it needs, a file called "missing"
+// These are in files of exporters/. Where the build lacks the library that it needs, a file called "missing"
 // says how to get it.
-void write_safetensors(const ModelToExport& exported, OutputFile& output);
 void write_npz(const ModelToExport& exported, OutputFile& output);
 void write_onnx(const ModelToExport& exported, OutputFile& output);
 
 namespace {
+
+// The file of a run as it is: its names and shapes are those of torch.nn.Sequential.
+void write_safetensors(const ModelToExport& exported, OutputFile& output) {
+  ModelFacts facts;
+  if (exported.temperature != 1) facts[kTemperatureFact] = fmt::format("{}", exported.temperature);
+  if (exported.threshold) facts[kThresholdFact] = fmt::format("{}", *exported.threshold);
+  const ModelBytes bytes(*exported.store.layout, {.weights = exported.store.values, .state = {}},
+                         exported.model.input(), facts);
+  for (const std::string_view part : bytes.parts()) output.write(part);
+}
 
 void write_onnx_of_features(const ModelToExport& exported, OutputFile& output) {
   ModelToExport features = exported;

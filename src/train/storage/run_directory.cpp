@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 
 namespace lockstep {
 namespace {

@@ -6,16 +6,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <ctime>
 #include <limits>
-#include <set>
 #include <type_traits>
 #include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/early_stopping.h"
@@ -31,104 +32,26 @@ constexpr std::array kStates{"running", "stopped", "stopped early",   "done",
 constexpr const char* kTimeFormat = "%Y-%m-%dT%H:%M:%SZ";
 
 // The parts of a record name their fields once, for writing and for reading: each(name, field).
-template <class Each>
-void each_field(Progress& progress, const Each& each) {
-  each("steps", progress.steps);
-  each("samples", progress.samples);
-  each("epochs", progress.epochs);
-}
-
-template <class Each>
-void each_field(Heartbeat& heartbeat, const Each& each) {
-  each("time", heartbeat.time);
-  each("host", heartbeat.host);
-  each("pid", heartbeat.pid);
-}
-
-template <class Each>
-void each_field(Launch& launch, const Each& each) {
-  each("command", launch.command);
-  each("time", launch.time);
-  each("resumed_at", launch.resumed_at);
-  each("replicas", launch.replicas);
-  each("threads", launch.threads);
-  each("precision", launch.precision);
-  each("placement", launch.placement);
-  each("cpu", launch.cpu);
-  each("hosts", launch.hosts);
-  each("cores", launch.cores);
-  each("algorithm", launch.algorithm);
-}
-
-template <class Each>
-void each_field(PlanRecord& plan, const Each& each) {
-  each("ranks", plan.ranks);
-  each("servers", plan.servers);
-  each("rows", plan.rows);
-  each("parameters", plan.parameters);
-  each("steps", plan.steps);
-  each("samples", plan.samples);
-  each("epochs", plan.epochs);
-  each("global_batch", plan.global_batch);
-  each("epoch_samples", plan.epoch_samples);
-  each("times_each_seen", plan.times_each_seen);
-  each("table", plan.table);
-  each("sentences", plan.sentences);
-  each("model", plan.model);
-  each("stages", plan.stages);
-}
-
-template <class Each>
-void each_field(EvaluationFigures& figures, const Each& each) {
-  each("step", figures.step);
-  each("epoch", figures.epoch);
-  each("weights", figures.weights);
-  each("values", figures.values);
-}
-
-template <class Each>
-void each_field(DecidingFigure& figure, const Each& each) {
-  each("measure", figure.measure);
-  each("value", figure.value);
-  each("step", figure.step);
-}
-
-template <class Each>
-void each_field(KeptWeights& kept, const Each& each) {
-  each("best", kept.best);
-  each("step", kept.step);
-  each("average", kept.average);
-}
-
-template <class Each>
-void each_field(RunRecord& record, const Each& each) {
-  each("version", record.version);
-  each("commit", record.commit);
-  each("config", record.config);
-  each("idle_keys", record.idle_keys);
-  each("state", record.state);
-  each("reason", record.reason);
-  each("exit_code", record.exit_code);
-  each("heartbeat", record.heartbeat);
-  each("launch", record.launch);
-  each("plan", record.plan);
-  each("measure", record.measure);
-  each("keeps_best", record.keeps_best);
-  each("scaled_label", record.scaled_label);
-  each("positive", record.positive);
-  each("progress", record.progress);
-  each("seconds", record.seconds);
-  each("figures", record.figures);
-  each("last", record.last);
-  each("deciding", record.deciding);
-  each("forecasts", record.forecasts);
-  each("data", record.data);
-  each("kept", record.kept);
-  each("warnings", record.warnings);
-  each("more_warnings", record.more_warnings);
-  each("files", record.files);
-  each("result", record.result);
-}
+#define LOCKSTEP_FIELD(field) each(#field, part.field);
+#define LOCKSTEP_FIELDS(Part, ...)                                         \
+  template <class Each>                                                    \
+  void each_field(Part& part, const Each& each) {                          \
+    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(LOCKSTEP_FIELD, __VA_ARGS__)) \
+  }
+LOCKSTEP_FIELDS(Progress, steps, samples, epochs)
+LOCKSTEP_FIELDS(Heartbeat, time, host, pid)
+LOCKSTEP_FIELDS(Launch, command, time, resumed_at, replicas, threads, precision, placement, cpu, hosts, cores,
+                algorithm)
+LOCKSTEP_FIELDS(PlanRecord, ranks, servers, rows, parameters, steps, samples, epochs, global_batch,
+                epoch_samples, times_each_seen, table, sentences, model, stages)
+LOCKSTEP_FIELDS(EvaluationFigures, step, epoch, weights, values)
+LOCKSTEP_FIELDS(DecidingFigure, measure, value, step)
+LOCKSTEP_FIELDS(KeptWeights, best, step, average)
+LOCKSTEP_FIELDS(RunRecord, version, commit, config, idle_keys, state, reason, exit_code, heartbeat, launch,
+                plan, measure, keeps_best, scaled_label, positive, progress, seconds, figures, last, deciding,
+                forecasts, data, kept, warnings, more_warnings, files, result)
+#undef LOCKSTEP_FIELDS
+#undef LOCKSTEP_FIELD
 
 template <class Part>
 concept HasFields = requires(Part part) {
@@ -229,6 +152,22 @@ std::optional<RunRecord> whole_record(const RunDirectory& run) {
     throw;
   } catch (const DataError&) {
     return std::nullopt;
+  }
+}
+
+// The writer of run.json: a thread that sleeps until the record changes or a heartbeat is due. `mutex_` is
+// held while the record is read or changed, and never while a file is written.
+
+using std::chrono_literals::operator""s;
+
+// Each warning once, and no more than a page shows.
+void add_warning(RunRecord& record, const std::string& warning) {
+  constexpr std::size_t kMaxWarnings = 10;
+  if (std::ranges::find(record.warnings, warning) != record.warnings.end()) return;
+  if (record.warnings.size() < kMaxWarnings) {
+    record.warnings.push_back(warning);
+  } else {
+    ++record.more_warnings;
   }
 }
 
@@ -361,6 +300,76 @@ std::vector<std::string> lost_files(const RunDirectory& run) {
     if (name.is_string()) names.push_back(name.get<std::string>());
   }
   return names;
+}
+
+RunRecordFile::RunRecordFile(RunRecord record,
+                             std::function<std::optional<std::filesystem::path>()> directory)
+    : directory_(std::move(directory)), record_(std::move(record)) {
+  write_if_possible();
+  thread_ = std::thread([this] { keep_alive(); });
+}
+
+RunRecordFile::~RunRecordFile() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void RunRecordFile::change(const std::function<void(RunRecord&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(record_);
+  changed_ = true;
+  wake_.notify_all();
+}
+
+void RunRecordFile::end(const std::filesystem::path& directory,
+                        const std::function<void(RunRecord&)>& change) {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    change(record_);
+  }
+  wake_.notify_all();
+  const std::lock_guard lock(writing_);
+  write_file_atomically(RunDirectory{directory}.record(), text_now());
+}
+
+// The record with the warnings so far and a sign of life.
+std::string RunRecordFile::text_now() {
+  const std::vector<std::string> warnings = logged_warnings();
+  const std::lock_guard lock(mutex_);
+  for (; warnings_taken_ < warnings.size(); ++warnings_taken_) {
+    add_warning(record_, warnings[warnings_taken_]);
+  }
+  record_.heartbeat = Heartbeat::now();
+  changed_ = false;
+  return to_json(record_);
+}
+
+// After the end, only end() writes.
+void RunRecordFile::write_if_possible() {
+  try {
+    const std::optional<std::filesystem::path> directory = directory_();
+    const std::lock_guard lock(writing_);
+    if (directory && !ended_) write_file_atomically(RunDirectory{*directory}.record(), text_now());
+  } catch (const Error&) {
+  }
+}
+
+void RunRecordFile::keep_alive() {
+  constexpr auto kBeat = std::chrono::duration<double>(kHeartbeatSeconds / 2);
+  constexpr auto kShortest = 1s;
+  while (!ended_) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, kShortest, [this] { return ended_.load(); });
+      wake_.wait_for(lock, kBeat - kShortest, [this] { return ended_ || changed_; });
+    }
+    write_if_possible();
+  }
 }
 
 }  // namespace lockstep

@@ -1,26 +1,166 @@
-// The files and lines that rank 0 writes while a run goes on; other ranks write none.
+// What rank 0 writes and shows while a run goes on, and at its end: metrics.jsonl, the progress line, events
+// of TensorBoard, lines of the log and summary.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "lockstep/base/terminal.h"
+#include "lockstep/base/timer.h"
 #include "lockstep/base/types.h"
-#include "lockstep/report/live/metrics_file.h"
-#include "lockstep/report/live/progress_line.h"
-#include "lockstep/report/live/tensorboard.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/learning.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/observer.h"
+#include "lockstep/train/options.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
+
+// metrics.jsonl: one JSON object a line, written as it happens, whole or not at all. The guide
+// on output documents the fields.
+
+class MetricsFile final : public Observer {
+ public:
+  /// Goes on behind the first `keep` bytes of what is there, those of a checkpoint. Where they are not all
+  /// there it warns of what is missing, and keeps the whole lines. Errors: DataError if the file cannot be
+  /// read or created.
+  /// `on_line` is told each line as well, whether or not it can be written.
+  explicit MetricsFile(const std::filesystem::path& path, Index keep = 0,
+                       std::function<void(const nlohmann::ordered_json&)> on_line = {});
+  ~MetricsFile() override;
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+
+  void on_train_metrics(const TrainMetrics& metrics) override;
+  void on_evaluation(const EvalMetrics& metrics) override;
+  void on_workers(const WorkersReport& report, const Progress& progress) override;
+  void on_ranks(const RankTimes& times, const Progress& progress) override;
+  Index written_bytes() const override { return bytes_; }
+  /// Whether a line was lost, as on a full disk: that is a warning, and training goes on.
+  bool failed() const { return failed_; }
+
+ private:
+  void write(const nlohmann::ordered_json& json);
+  void write(const char* kind, const Progress& progress, const nlohmann::ordered_json& numbers);
+
+  std::filesystem::path path_;
+  std::function<void(const nlohmann::ordered_json&)> on_line_;
+  Index bytes_ = 0;
+  int descriptor_ = -1;
+  bool failed_ = false;
+};
+
+// The progress that rank 0 shows while training goes on: one line that is redrawn on a terminal, plain lines
+// now and then elsewhere.
+
+/// Which evaluations and metrics are shown.
+struct ShownProgress {
+  bool validation = false;  ///< there is a validation set, and its evaluations stand in the live line
+  bool keeps_best = true;   ///< the weights of the best one are the model
+  bool every_line = false;  ///< all metrics and evaluations become lines
+};
+
+class ProgressLine final : public Observer {
+ public:
+  /// `whole`: progress at the end of the run. `measure`: the number of evaluations that the live line shows,
+  /// the last and, if its weights are kept, the best.
+  ProgressLine(ProgressStyle style, const Progress& whole, const ShownProgress& shown, Measure measure);
+  ~ProgressLine() override { erase_live_row(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// Before the first step: the best evaluation of earlier starts.
+  void go_on(const RunRecord& earlier);
+
+  void on_step(const Progress& progress, double loss) override;
+  void on_train_metrics(const TrainMetrics& metrics) override;
+  void on_evaluation(const EvalMetrics& metrics) override;
+
+ private:
+  void redraw(const Progress& progress);
+  void print_step(const Progress& progress);
+  /// "  validation accuracy 0.9012 (best 0.9050)", or "" before the first evaluation.
+  std::string evaluation() const;
+  /// "  1,234 samples/s  2 m 05 s left", or "" where they are not known yet. `rate`: with that.
+  std::string pace(const Progress& progress, bool rate) const;
+
+  bool live_;
+  bool plain_;
+  bool every_line_;
+  Progress whole_;
+  std::optional<Progress> first_;  // the first step that was seen, where a resumed run starts
+  double first_seconds_ = 0;       // when it ended, by since_start_
+  double evaluating_ = 0;          // seconds since then
+  Stopwatch since_start_;
+  Stopwatch since_redraw_;
+  Stopwatch since_line_;
+  double smooth_loss_ = 0;
+  bool has_loss_ = false;
+  Split split_;  // the set whose evaluations are shown
+  bool keeps_best_;
+  BestEvaluation best_;
+  std::optional<double> latest_;  // its last evaluation
+  double line_of_evaluation_;     // when there was the last one, by since_start_
+};
+
+/// "[=====>    ]" for 0 <= share <= 1.
+std::string bar(double share, int width);
+
+// Event files, which TensorBoard shows: the numbers of metrics.jsonl as scalars, histograms, and the
+// config as hyperparameters.
+
+/// One value of the config as the HParams page shows it.
+struct HyperParameter {
+  std::string key;  ///< "train.lr"
+  std::string value;
+};
+
+class TensorBoardEvents final : public Observer {
+ public:
+  /// Writes a new file into `directory`, which is made if it is not there. What other files there have of
+  /// steps after `first_step` is shown no more. `tensors`: names of the tensors, for histograms. Errors:
+  /// DataError if the file cannot be created.
+  TensorBoardEvents(const std::filesystem::path& directory, Index first_step,
+                    const std::vector<HyperParameter>& parameters, std::vector<std::string> tensors = {});
+  ~TensorBoardEvents() override;
+  TensorBoardEvents(const TensorBoardEvents&) = delete;
+  TensorBoardEvents& operator=(const TensorBoardEvents&) = delete;
+
+  void on_train_metrics(const TrainMetrics& metrics) override;
+  void on_evaluation(const EvalMetrics& metrics) override;
+  void on_workers(const WorkersReport& report, const Progress& progress) override;
+  /// Whether an event was lost, as on a full disk: that is a warning, and training goes on.
+  bool failed() const { return failed_; }
+
+ private:
+  using Scalars = std::vector<std::pair<std::string, double>>;
+  void write_scalars(Index step, const Scalars& scalars);
+  void write_histograms(Index step, const UpdateStatistics& update);
+  void write(const std::string& event);
+
+  std::filesystem::path path_;
+  std::vector<std::string> tensors_;
+  std::int64_t bytes_ = 0;
+  int descriptor_ = -1;
+  bool failed_ = false;
+};
+
+/// A HistogramProto of kHistogramBins counts. Its least and greatest number, sum and sum of squares are those
+/// of the middles of the bins.
+std::string histogram_message(std::span<const double> counts);
+
+// The files and lines that rank 0 writes while a run goes on; other ranks write none.
 
 struct RunOutputSettings {
   RunDirectory directory;

@@ -25,12 +25,9 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
-#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/learning.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/evaluation/position_rows.h"
-#include "lockstep/train/evaluation/window_figures.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {
@@ -69,6 +66,46 @@ std::optional<ConstMatrix> forward_stage(Pipeline* pipeline, const Model& model,
 void for_each_pass(const Model& model, const Pipeline* pipeline, Range blocks,
                    const std::function<void(Index block, Index chunk)>& pass);
 
+/// The records of a set on their way through what a rank runs of a model: what evaluations and predictions
+/// share.
+class RecordPasses {
+ public:
+  /// *Local.* From now on the model sees the records so changed.
+  void change_features(FeatureChange change) { change_ = std::move(change); }
+
+ protected:
+  /// One thread's memory for blocks of at most so many records.
+  struct RecordLane {
+    RecordLane(const RecordPasses& passes, Index rows);
+    ForwardLane passes;
+    AlignedBuffer<Scalar> features;
+    AlignedBuffer<Scalar> labels;   // targets and weights
+    AlignedBuffer<Scalar> lengths;  // positions that count; empty: all
+    std::vector<Index> ids;         // of the block
+  };
+
+  /// `pipeline` may be null. `measures`: the targets are needed, too. References must outlive this.
+  RecordPasses(const Model& model, const Normaliser& normaliser, Pipeline* pipeline, DatasetInfo info,
+               bool measures);
+
+  /// *Blocking.* Takes the records `ids` through a chunk, see forward_stage(); their labels are read with
+  /// them, where they are needed.
+  std::optional<ConstMatrix> forward(RecordLane& lane, const ModelValues& values, Range ids, Index chunk);
+
+  DatasetInfo info_;
+  RecordPart part_;  // of the records, that this rank needs
+  std::unique_ptr<Records> records_;
+
+ private:
+  ConstMatrix take_features(RecordLane& lane, Index chunk);
+
+  const Model& model_;
+  const Normaliser& normaliser_;
+  Pipeline* pipeline_;
+  bool measures_;
+  FeatureChange change_;
+};
+
 /// The arguments that an evaluation is made from. Everything outlives it.
 struct EvaluationContext {
   Communicator& comm;
@@ -85,11 +122,9 @@ struct EvaluationContext {
   bool measures() const { return pipeline == nullptr || pipeline->is_last(); }
   /// Outputs of the model, or of a position that has targets of its own.
   Index outputs() const { return loss.form().outputs_of_position(model.whole().output().size()); }
-  /// The part of the records that this rank needs.
-  RecordPart record_part(const DatasetInfo& info) const;
 };
 
-class Evaluation {
+class Evaluation : public RecordPasses {
  public:
   /// *Collective.* Loads this rank's part of the set. Errors: AgreedError.
   Evaluation(const EvaluationContext& context, const RecordSource& source, Split split);
@@ -112,8 +147,6 @@ class Evaluation {
   TargetSample targets() const;
   /// From now on the outputs of the model are divided by it.
   void set_temperature(Scalar temperature) { temperature_ = temperature; }
-  /// *Local.* From now on the model sees the records so changed.
-  void change_features(FeatureChange change) { change_ = std::move(change); }
   /// The records that this rank evaluates, or the part of them that its stage needs, and the worker that
   /// evaluates a record.
   const Records& records() const { return *records_; }
@@ -129,18 +162,12 @@ class Evaluation {
 
  private:
   // The buffers of one thread.
-  struct Lane {
-    Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info, const Weighing& weighing,
-         RecordPart part);
-    ForwardLane passes;
-    AlignedBuffer<Scalar> features;
-    AlignedBuffer<Scalar> labels;   // targets and weights
-    AlignedBuffer<Scalar> weights;  // empty: none
-    AlignedBuffer<Scalar> present;  // how many targets a row has; empty: no target is missing
-    AlignedBuffer<Scalar> lengths;  // positions that count; empty: all
-    AlignedBuffer<Scalar> scaled;   // outputs divided by a temperature, or quantiles in order
-    PositionRows positions;         // of a loss over positions
-    std::vector<Index> ids;
+  struct Lane : RecordLane {
+    Lane(const Evaluation& evaluation, const Weighing& weighing);
+    AlignedBuffer<Scalar> weights;       // empty: none
+    AlignedBuffer<Scalar> present;       // how many targets a row has; empty: no target is missing
+    AlignedBuffer<Scalar> scaled;        // outputs divided by a temperature, or quantiles in order
+    PositionRows positions;              // of a loss over positions
     Index crossed = 0;                   // records whose quantiles were not in order
     std::vector<Index> counts;           // counts of the confusion matrix, or of each output of yes or no
     std::vector<Scores> scores;          // scores that the metrics need
@@ -154,7 +181,6 @@ class Evaluation {
   bool visit_blocks(const ModelValues& values, const std::function<bool()>& interrupted,
                     const BlockWork& work);
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
-  ConstMatrix take_features(Lane& lane, Index rows, Index chunk);
   ConstMatrix take_outputs(Lane& lane, const ConstMatrix& given) const;
   void run_block(Lane& lane, const ModelValues& values, Index block, Index chunk, const BlockWork& work);
   void measure_block(Lane& lane, const MetricRows& rows, Index block);
@@ -172,19 +198,15 @@ class Evaluation {
 
   EvaluationContext context_;
   Split split_;
-  DatasetInfo info_;
   std::vector<std::string> output_names_;
   std::optional<ForecastForm> forecast_form_;
   ForecastErrors naive_;
   Index horizon_ = 0;  // of windows
   Weighing weighing_;
-  RecordPart part_;
   Index rows_;  // rows of a block, but for the last
   Index blocks_;
   Range local_blocks_;     // that pass through this rank
   Range measured_blocks_;  // the same, or none for a stage that is not the last
-  std::unique_ptr<Records> records_;
-  FeatureChange change_;
   std::optional<KernelWeights> weights_;
   TiedWeights tied_weights_;
   Scalar temperature_ = 1;

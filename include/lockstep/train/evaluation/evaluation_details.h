@@ -14,8 +14,8 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/threshold.h"
-#include "lockstep/train/evaluation/window_figures.h"
 
 namespace lockstep {
 

@@ -1,4 +1,5 @@
-// Measures as (sum, count), so that it can be added over samples, replicas and ranks.
+// What a training and its evaluations measure, as sums that can be added over samples, replicas and ranks;
+// and what is made of the outputs of a trained model: a temperature, its reliability, its forecasts.
 #pragma once
 
 #include <optional>
@@ -6,16 +7,154 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/data/windows/time_windows.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metric.h"
-#include "lockstep/train/evaluation/window_figures.h"
 
 namespace lockstep {
+
+// Temperature scaling (Guo et al. 2017, "On calibration of modern neural networks", section 4.2): the outputs
+// of a trained model are divided by one number, so that its probabilities come true as often as they say. No
+// prediction changes its class. The temperature is the one with the least log loss of a set that training has
+// not learned from; it has the same bits on any number of ranks and threads.
+
+/// `outputs` / `temperature`, written to `scaled`, which has as many numbers or more; with a temperature of 1
+/// the outputs themselves.
+ConstMatrix divide_outputs(const ConstMatrix& outputs, Scalar temperature, std::span<Scalar> scaled);
+
+/// The temperature of a set, and how much better its probabilities are with it.
+struct Calibration {
+  Scalar temperature = 1;
+  bool found = false;      ///< false: no temperature from 0.01 to 100 is better than those beside it; it is 1
+  double loss_before = 0;  ///< log loss of the outputs as they are, as the metric log_loss
+  double loss_after = 0;   ///< the same with the temperature
+  double ece_before = 0;   ///< as the metric ece
+  double ece_after = 0;
+};
+
+/// A copy of the outputs of a model for a block of a set, with targets and weights.
+class KeptBlock {
+ public:
+  /// Memory for at most so many rows.
+  KeptBlock(Index rows, Index outputs, Index targets, bool weighted);
+
+  void keep(const MetricRows& rows);
+
+  /// Their weights do not know which targets are missing.
+  MetricRows rows() const {
+    return {.outputs = *outputs_, .targets = *targets_, .weights = {.values = weights_}};
+  }
+  /// SampleWeights::sum() of the rows as they were given.
+  double weight() const { return weight_; }
+
+ private:
+  AlignedBuffer<Scalar> numbers_;  // outputs, targets, weights
+  Index capacity_;                 // rows
+  std::optional<ConstMatrix> outputs_;
+  std::optional<ConstMatrix> targets_;
+  std::span<Scalar> weights_;  // empty: none
+  double weight_ = 0;
+};
+
+/// The blocks of this rank, of a set that is cut into `all` blocks; the last block of the set may be shorter
+/// than the others.
+struct KeptBlocks {
+  Range local;
+  Index all = 0;
+  Index outputs = 0;  ///< of the model
+  std::vector<KeptBlock> blocks = {};
+};
+
+/// *Collective.* The temperature for outputs that are classes or yes or no; equal on all ranks.
+Calibration fit_temperature(Communicator& comm, ThreadTeam& team, TargetKind targets, const KeptBlocks& kept);
+
+// Reliability: whether what is predicted with a probability comes true as often. Predictions are put into
+// bins by their probability. For outputs of yes or no, each of them, and for two classes, that is the
+// probability of yes (of class 1); for more classes it is that of the predicted class (Guo et al. 2017,
+// section 2).
+
+/// Bins of equal width over [0, 1]; a probability on a border belongs to the bin below it.
+inline constexpr Index kReliabilityBins = 15;
+
+/// Numbers that are added up for each block of rows.
+inline constexpr Index kReliabilitySums = 4 * kReliabilityBins;
+
+/// One bin with at least one prediction.
+struct ReliabilityBin {
+  double from = 0;
+  double to = 0;
+  Index count = 0;       ///< predictions, whatever they weigh
+  double predicted = 0;  ///< the mean probability
+  double observed = 0;   ///< the share of them that came true
+};
+
+/// Adds the predictions of a block of rows to its kReliabilitySums sums, or to so many of each output of yes
+/// or no. Targets: kClass or kBinary.
+void collect_reliability(TargetKind targets, const MetricRows& rows, std::span<double> sums);
+
+/// The expected calibration error: the mean of |predicted - observed| over the predictions; NaN without any.
+double calibration_error(std::span<const double> sums);
+
+/// The bins that are not empty, in order.
+std::vector<ReliabilityBin> reliability_bins(std::span<const double> sums);
+
+// A model beside forecasts that need none, on windows of time, and pictures of forecast against truth.
+
+/// Mean absolute errors in the units of the labels, over the windows of a set and the labels.
+struct ForecastErrors {
+  std::vector<double> by_step = {};       ///< of the model at each position of the horizon; empty: not known
+  std::vector<NaiveForecast> naive = {};  ///< on rank 0; none for what are no windows
+
+  double absolute() const;            ///< of the model: the mean over the positions
+  const NaiveForecast& best() const;  ///< with the least mean absolute error
+  bool model_is_best() const { return absolute() < best().absolute; }
+  /// "test: repeating the last value has mean_absolute_error 3.21 (mean_squared_error 0.9 of the scaled
+  /// label), the value 24 positions before 2.8 (0.7)".
+  std::string describe_naive(Split split, bool of_scaled_label) const;
+  /// "test: the model's mean_absolute_error 2.57 is 8 % below that of repeating the last value".
+  std::string describe_model(Split split) const;
+};
+
+/// Outputs as forecasts in the units of the labels. Quantiles are in order, and the middle one counts.
+struct ForecastForm {
+  OutputForm form;
+  std::vector<LabelScale> scales = {};  ///< of the targets; empty: none
+  double truth(Index target, Scalar value) const;
+  double forecast(Index target, Index level, const MetricRows& rows, Index row) const;
+  /// Adds the absolute errors of a block of rows to `sums`, one for each position of the horizon.
+  void add_errors(const MetricRows& rows, std::span<double> sums) const;
+};
+
+/// A window that a page shows, in the units of its label.
+struct ShownWindow {
+  Index id = 0;
+  Index label = 0;
+  std::string name = {};                ///< of its series, or of its label where there are several
+  std::vector<std::string> times = {};  ///< of past and horizon
+  std::vector<double> past = {};        ///< at most 4 horizons, or 600 positions
+  std::vector<double> truth = {};
+  std::vector<double> forecast = {};
+  std::vector<double> low = {};  ///< of the lowest quantile; with one output the forecast
+  std::vector<double> high = {};
+};
+
+/// The last window of each of four series or, with several labels, of one for four labels. Errors: DataError.
+std::vector<ShownWindow> choose_windows(const WindowSource& source, const ForecastForm& form);
+
+/// Notes the forecasts of those of them that are among the rows. Several threads may call it at once.
+void add_forecasts(const ForecastForm& form, const MetricRows& rows, std::span<const Index> ids,
+                   std::span<ShownWindow> windows);
+/// *Collective.* All ranks get the forecasts of each other.
+void share_forecasts(Communicator& comm, std::span<ShownWindow> windows);
+
+// Measures.
 
 /// Sums over samples, each times its weight.
 struct LossSums {

@@ -88,7 +88,7 @@ struct PredictionContext {
   Index rows_of_record() const { return std::max<Index>(1, form.positions); }
 };
 
-class Prediction {
+class Prediction : public RecordPasses {
  public:
   /// Called on rank 0 with the next rows of predictions.
   using Sink = std::function<void(const ConstMatrix& rows)>;
@@ -103,36 +103,24 @@ class Prediction {
   /// Records, or positions, of the last run() whose quantiles crossed, on all ranks.
   Index crossed() const { return crossed_; }
 
-  /// *Local.* From now on the model sees the records so changed.
-  void change_features(FeatureChange change) { change_ = std::move(change); }
-
  private:
-  struct Lane {  // one thread's
-    Lane(const PredictionContext& context, const DatasetInfo& info);
-    ForwardLane passes;
-    AlignedBuffer<Scalar> features;
-    AlignedBuffer<Scalar> labels;
-    AlignedBuffer<Scalar> lengths;  // positions that count; empty: all
-    AlignedBuffer<Scalar> scaled;   // outputs divided by the temperature
-    std::vector<Index> ids;
+  struct Lane : RecordLane {  // one thread's
+    explicit Lane(const Prediction& prediction);
+    AlignedBuffer<Scalar> scaled;  // outputs divided by the temperature
     Index crossed = 0;
   };
 
   Range share(Index round, Index worker) const;
   void predict_share(const ModelValues& values, Range rows);
   void predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk, Matrix& predictions);
-  ConstMatrix take_features(Lane& lane, Range rows, Index chunk);
   Index predict_records(const Lane& lane, const ConstMatrix& outputs, Matrix& predictions) const;
   void collect(Index round, const Sink& sink);
 
   PredictionContext context_;
   PredictionColumns columns_;
   Index rows_;
-  DatasetInfo info_;
   Index thread_blocks_;  // most blocks of a thread in a round
   Index share_rows_;     // most rows of a worker in a round
-  std::unique_ptr<Records> records_;
-  FeatureChange change_;
   std::vector<Lane> lanes_;
   std::vector<AlignedBuffer<Scalar>> results_;  // rows of a round: on rank 0 each worker's, else its own
   Index crossed_ = 0;

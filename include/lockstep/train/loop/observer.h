@@ -9,7 +9,6 @@
 #include "lockstep/base/types.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metrics.h"
 
 namespace lockstep {

@@ -29,9 +29,7 @@
 #include "lockstep/train/loop/step_tracer.h"
 #include "lockstep/train/loop/weight_average.h"
 #include "lockstep/train/plan/run_plan.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
-#include "lockstep/train/storage/checkpoint/writer.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 namespace lockstep {
 

@@ -15,7 +15,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/saved_state.h"
 #include "lockstep/nn/model.h"
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 namespace lockstep {
 

@@ -3,17 +3,23 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "lockstep/data/dataset.h"
 #include "lockstep/data/loading/sampler.h"
 #include "lockstep/data/options.h"
 #include "lockstep/distributed/plan.h"
+#include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/tied_weights.h"
+#include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/options.h"
 
@@ -163,5 +169,107 @@ struct RunPlan {
 
 /// Errors: ConfigError for what cannot be run (batch below replicas, ranks without work, ...).
 RunPlan make_run_plan(const RunPlanRequest& request);
+
+// Bytes that the ranks of a plan hold and send: of a model as a whole, of its stages, and of any ops of a
+// model before it is decided where it is cut.
+
+/// The plan of the ranks that have `model`, all of the model or a stage of it. Errors: ConfigError.
+Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replicas);
+
+/// All of a model, one of the stages of a request, or ops that could be one.
+struct PlannedStage {
+  const Model& model;
+  const OptimizerMemory& optimizer;
+  Index number = 0;
+  std::span<const Index> alive = {};  ///< by chunk of a stage, the micro-batches that are in memory at a time
+};
+
+/// Fills in the bytes of `plan`; the rest of it is there.
+void plan_costs(const RunPlanRequest& request, const PlannedStage& stage, RunPlan& plan);
+
+/// Adds the stages, and the memory of a rank of the largest one; the rest of `plan` is there, as if the model
+/// were not divided.
+void plan_stages(const RunPlanRequest& request, RunPlan& plan);
+
+/// Estimates the memory of a rank from plans of two kinds alone, so that a model of n ops takes 2 n plans and
+/// not n squared: those of the ops before a cut, and of the ops behind one. What both have beyond the whole
+/// model is what lies between. Weights that ops share are counted apart, since that does not hold for them;
+/// of the gradients by them it counts the most that may be kept.
+class StageMemory {
+ public:
+  struct Stage {
+    std::unique_ptr<Model> model;
+    OptimizerMemory optimizer;
+  };
+
+  /// `request`, with its plan: of any division into as many stages. `make`: the stage of these ops. All
+  /// outlive it.
+  StageMemory(const RunPlanRequest& request, const RunPlan& plan, std::function<Stage(Range ops)> make);
+
+  /// Bytes of a rank that runs these ops as this part of the model (divide_model()) and no other. Errors:
+  /// ConfigError.
+  Index bytes(Range ops, Index part);
+
+ private:
+  // Bytes of a rank that has one micro-batch in memory, without weights that ops share.
+  struct Parts {
+    Index activations = 0;
+    Index data = 0;
+    Index other = 0;
+  };
+  const Parts& parts_of(Range ops);
+  Index tied_bytes(Range ops, Index part) const;
+
+  const RunPlanRequest& request_;
+  const RunPlan& plan_;
+  std::function<Stage(Range ops)> make_;
+  std::vector<ModelTie> ties_;
+  std::vector<Index> alive_;                  // micro-batches of each part that are in memory at a time
+  std::vector<std::optional<Parts>> before_;  // the ops before each cut
+  std::vector<std::optional<Parts>> behind_;
+};
+
+// Runs that cannot be, each with its reason, before any record is read: settings that cannot be combined, and
+// outputs, losses and targets that do not suit each other. Nothing is switched off silently: what
+// configs/texts/refusals.txt names is refused, and what is possible, but hardly meant, is said once.
+
+struct Refusal {
+  std::string name;    ///< the combination: "local_sgd with lossy compression"
+  std::string reason;  ///< one sentence, with what to do instead
+};
+
+/// Every one there is.
+std::span<const Refusal> refusals();
+
+/// `found`: the numbers or names that make it apply, where the config does not show them.
+/// Requires that there is a refusal of that name. Errors: ConfigError if it applies.
+void refuse_if(bool applies, std::string_view name, const std::string& found = "");
+
+/// Errors: ConfigError with the first refusal that applies to a run.
+void refuse_run(const RunPlanRequest& request, const SamplingOptions& sampling);
+
+/// The replicas of which batch norm has a single value in the step.
+SingleValues single_values_of(const RunPlanRequest& request, const SamplingOptions& sampling, Index step);
+
+struct FitQuestion {
+  const DatasetInfo& data;
+  const Model& model;
+  OutputForm form;             ///< form of the outputs under the loss
+  std::string loss;            ///< its name in the catalog
+  std::string preset = {};     ///< of a preset "model.preset 'gpt' with model.outputs = 10", else ""
+  bool probabilities = false;  ///< it learns from a probability for each class, too
+  bool leaves_out = false;     ///< Loss::takes_missing_targets()
+  bool lengths = false;        ///< the training set has lengths
+};
+
+/// Errors: ConfigError if the loss cannot learn these targets from these outputs.
+void refuse_misfit(const FitQuestion& question);
+
+/// Sentences about what is possible, but hardly meant: more outputs than classes, a sigmoid before a loss
+/// that takes one itself, a mean squared error on classes, a batch beyond the data.
+std::vector<std::string> find_doubts(const FitQuestion& question, const RunPlan& plan);
+
+/// One such sentence, or "": `classes` were found in the data once it was read.
+std::string doubt_spare_outputs(const FitQuestion& question, Index classes);
 
 }  // namespace lockstep

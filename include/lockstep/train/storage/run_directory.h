@@ -38,7 +38,7 @@ struct RunDirectory {
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path stop() const { return root / "stop"; }
   std::filesystem::path lock() const { return root / "lock"; }
-  /// A random text that identifies the run, also when the directory is moved; see checkpoint/directory.h.
+  /// A random text that identifies the run, also when the directory is moved; see checkpoint.h.
   std::filesystem::path id() const { return root / "id"; }
   /// Names the directory in which the run has made checkpoints; absent before the first one.
   std::filesystem::path checkpointed() const { return root / "checkpointed"; }

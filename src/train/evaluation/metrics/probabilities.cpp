@@ -1,14 +1,15 @@
-// Metrics of the probabilities that are predicted.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <optional>
 
-#include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "rows.h"
 
 namespace lockstep {
 namespace {
+
+// Metrics of the probabilities that are predicted.
 
 double log_loss_of_class(const MetricRows& rows, Index row) {
   const ConstMatrix& outputs = rows.outputs;
@@ -115,6 +116,27 @@ Metric make_ece(const OutputForm& form, Index outputs) {
 }
 
 }  // namespace
+
+double log_sum_exp(const ConstMatrix& outputs, Index row) {
+  const Scalar* first = outputs.data() + row * outputs.cols();
+  const auto largest = static_cast<double>(*std::max_element(first, first + outputs.cols()));
+  double sum = 0;
+  for (Index i = 0; i < outputs.cols(); ++i) sum += std::exp(static_cast<double>(first[i]) - largest);
+  return largest + std::log(sum);
+}
+
+double softplus(double x) {
+  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+}
+
+double logistic(double x) {
+  const double e = std::exp(-std::abs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+double second_of_two(const ConstMatrix& outputs, Index row) {
+  return logistic(static_cast<double>(outputs(row, 1)) - static_cast<double>(outputs(row, 0)));
+}
 
 std::vector<MetricEntry> probability_metrics() {
   const std::vector<TargetKind> classes{TargetKind::kClass, TargetKind::kBinary};

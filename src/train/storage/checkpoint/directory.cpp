@@ -1,4 +1,4 @@
-#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 #include <fmt/format.h>
 

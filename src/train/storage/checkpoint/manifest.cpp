@@ -1,4 +1,4 @@
-#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,6 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 // is found by finish_write(), which is collective: it gathers the states of all threads before the next
 // checkpoint and at the end. If one has failed, the others give up, rank 0 stops waiting, and a warning
 // replaces the checkpoint. Only rank 0's thread can still be busy when all others are over.
-#include "lockstep/train/storage/checkpoint/writer.h"
+#include "lockstep/train/storage/checkpoint.h"
 
 #include <fmt/format.h>
 

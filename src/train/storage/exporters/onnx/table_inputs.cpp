@@ -1,7 +1,7 @@
 // Numbers are taken as doubles until they are features, as Encoder takes them: so what a large mean leaves of
 // their digits is not lost. Neighbouring columns of numbers become features together. A missing number is NaN
 // and a missing text any that stands for one; a text that is in no list is the category of unseen values.
-#include "table_inputs.h"
+#include "graph.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 #include <set>
 
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {

@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 
+#include "graph.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
@@ -17,7 +18,6 @@
 #include "lockstep/nn/onnx_words.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/storage/exporter.h"
-#include "table_inputs.h"
 
 namespace lockstep {
 namespace {

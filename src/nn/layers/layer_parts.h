@@ -1,19 +1,79 @@
-// Memory that each thread keeps for the layer at work and that only grows, so that a step after the first
-// allocates nothing; the arithmetic on rows that layers share; and sequences as the input of layers that mix
-// positions, which see zeros for padding.
+// What layers share: arguments; memory that each thread keeps for the layer at work and that only grows, so
+// that a step after the first allocates nothing; the arithmetic on rows; sequences as the input of layers
+// that mix positions, which see zeros for padding; and the random numbers of layers that drop numbers in
+// training.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/terms.h"
+#include "lockstep/base/text.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
+
+/// init=WORD, or init=normal(0.02), which names its deviation; where it is not given the layer starts as
+/// model.init has it. Errors: ConfigError for an unknown word.
+class InitArgument {
+ public:
+  explicit InitArgument(TermArguments& arguments) {
+    const std::string word = arguments.take_word("init", "");
+    if (word.starts_with("normal(")) {
+      initialiser_ = Initialiser::kDeviation;
+      deviation_ = positive_number("init=normal(...)", word.substr(7, word.size() - 8));
+    } else if (!word.empty()) {
+      initialiser_ = parse_initialiser(word);
+    }
+  }
+
+  bool given() const { return initialiser_.has_value(); }
+  ParamSpec of(const ParamDeclarer& params, ParamSpec spec) const {
+    spec.initialiser = initialiser_.value_or(params.default_initialiser());
+    spec.deviation = deviation_;
+    return spec;
+  }
+
+ private:
+  static double positive_number(std::string_view key, const std::string& text) {
+    const std::optional<double> value = number_in<double>(text);
+    if (value && *value > 0 && std::isfinite(*value)) return *value;
+    throw ConfigError("'{}' must be a number above 0, found {}", key, in_quotes(text));
+  }
+
+  std::optional<Initialiser> initialiser_;
+  double deviation_ = 0;
+};
+
+/// The number of an argument that may also be a word. Errors: ConfigError if it is below `least` or none;
+/// `words` are what else it may be.
+inline Index whole_number(std::string_view key, std::string_view text, Index least, std::string_view words) {
+  const std::optional<Index> value = number_in<Index>(text);
+  if (value && *value >= least) return *value;
+  throw ConfigError("'{}' must be {}a whole number of at least {}, found {}", key,
+                    words.empty() ? "" : fmt::format("{} or ", words), least, in_quotes(text));
+}
+
+/// Whether split=rows is there, of a layer whose weight can lie in fixed blocks (split_layer.h). Errors:
+/// ConfigError for another word than rows.
+inline bool takes_split(TermArguments& arguments) {
+  const std::string split = arguments.take_word("split", "");
+  if (split.empty() || split == "rows") return !split.empty();
+  throw ConfigError("'split' must be rows, found {}", in_quotes(split));
+}
 
 /// At least so many scalars, with any content, until the thread's next call.
 inline Scalar* layer_scratch(Index size) {
@@ -105,6 +165,22 @@ inline void copy_first(const ConstMatrix& from, Matrix& to) {
   const Index size = std::min(from.cols(), to.cols());
   for (Index row = 0; row < to.rows(); ++row)
     std::copy_n(from.data() + row * from.cols(), size, to.data() + row * to.cols());
+}
+
+/// The probability of an argument. Errors: ConfigError if it is below 0, or not below 1.
+inline double take_dropout_rate(TermArguments& arguments, std::string_view key, double otherwise) {
+  const double rate = arguments.take_number(key, otherwise);
+  if (rate >= 0 && rate < 1) return rate;
+  throw ConfigError("{} must be at least 0 and below 1, found {}", key, rate);
+}
+
+/// The stream that decides what of a sample is dropped: each sample of each replica's step has one of its
+/// own, wherever and in whatever parts it is computed. `layer`: ParamDeclarer::number().
+inline StreamKey dropout_stream(const BatchContext& batch, Index row, Index layer) {
+  return {.seed = batch.seed,
+          .purpose = Purpose::kDropout,
+          .a = static_cast<std::uint64_t>(batch.step << 16 | layer),
+          .b = static_cast<std::uint64_t>(batch.replica << 32 | (batch.first_row + row))};
 }
 
 }  // namespace lockstep
