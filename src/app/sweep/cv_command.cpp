@@ -18,7 +18,6 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/formats/format.h"
 #include "lockstep/data/kinds/kind.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/optim/schedule.h"
@@ -116,7 +115,7 @@ TrainedModel open_fold(Communicator& comm, Config config, const RunDirectory& ru
 // *Collective over the ranks of a trial.* Writes the predictions for the fold of a finished run into its
 // directory.
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
-  Config config = load_run_config_together(comm, line, text);
+  Config config = agree(comm, [&] { return load_run_config(line, text); });
   if (config.data.validation.empty()) return;  // the training on all records
   const RunDirectory run{config.run.dir};
   const TrainedModel trained = open_fold(comm, std::move(config), run);
@@ -129,12 +128,10 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
 // that is in no fold has empty cells.
 void join_fold_predictions(Communicator& comm, const SweepState& state) {
   const CommandLine first = state.line_of(state.rows().front());
-  const TrainedModel trained =
-      open_fold(comm, load_run_config_together(comm, first, state.text()), state.directory().trial(1));
-  agree(comm, [&] {
-    if (comm.rank() == 0) {
-      join_files(*trained.held.fold_of, trained.validation->skipped(), trained.loss->form().positions, state);
-    }
+  Config config = agree(comm, [&] { return load_run_config(first, state.text()); });
+  const TrainedModel trained = open_fold(comm, std::move(config), state.directory().trial(1));
+  agree_on_first(comm, [&] {
+    join_files(*trained.held.fold_of, trained.validation->skipped(), trained.loss->form().positions, state);
   });
 }
 
@@ -212,8 +209,7 @@ class CrossValidation {
 
   // *Collective.* The exit code.
   int report(bool stopped) const {
-    agree(world_, [&] {
-      if (!first()) return;
+    agree_on_first(world_, [&] {
       const std::span<const TrialRow> all(state_.rows());
       const auto of_folds = all.first(static_cast<std::size_t>(folds()));
       state_.report(folds_json(all, state_.measure(), state_.directory()),

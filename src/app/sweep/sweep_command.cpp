@@ -143,11 +143,9 @@ class Sweep {
 
   // *Collective.* The exit code.
   int report(bool stopped) const {
-    agree(world_, [&] {
-      if (first()) {
-        state_.report(sweep_json(state_.rows(), state_.measure(), state_.directory()),
-                      sweep_table(state_.rows(), state_.measure(), state_.directory()), stopped);
-      }
+    agree_on_first(world_, [&] {
+      state_.report(sweep_json(state_.rows(), state_.measure(), state_.directory()),
+                    sweep_table(state_.rows(), state_.measure(), state_.directory()), stopped);
     });
     std::vector<TrialRow> part;
     std::ranges::copy_if(state_.rows(), std::back_inserter(part),

@@ -71,7 +71,6 @@ class SweepState {
   void take_up_again();
   void check_view() const;
   bool leads() const { return group_->rank() == 0; }
-  bool stop_wanted() const;
   Index take_next(std::span<const Index> pending, const Rung& rung);
   void run_trial(TrialRow row, const Rung& rung, const AfterTrial& after);
   void train(TrialRow& row, const Rung& rung, const AfterTrial& after) const;
