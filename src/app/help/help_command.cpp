@@ -108,7 +108,7 @@ std::string version_text() {
       fmt::format("lockstep {}\ncommit: {}\nbuild: {}, for {}\n", build.version, build.commit,
                   build.type.empty() ? "no type" : build.type,
                   build.architecture == "native" ? "the machine it was built on" : build.architecture);
-  for (const std::string& fact : build_facts()) text += fact + "\n";
+  for (const auto& [name, value] : build_facts()) text += fmt::format("{}: {}\n", name, value);
   std::vector<std::string> libraries;
   for (const Library& library : build.libraries) {
     libraries.push_back(fmt::format("{} {}", library.name, library.version));

@@ -9,12 +9,14 @@
 #include "app/runs/run_views.h"
 #include "app/setup/outputs.h"
 #include "app/setup/rank_placement.h"
+#include "app/setup/run_config.h"
 #include "app/setup/stage_choice.h"
 #include "app/setup/startup.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/exchange/algorithm.h"
@@ -30,29 +32,6 @@
 
 namespace lockstep {
 namespace {
-
-int report_stop(Communicator& comm, const Config& config, const ResumeState& resume,
-                const TrainingResult& result, const RunWatch& watch, const LostFiles& lost) {
-  const std::string& failure = watch.writer.last_failure();
-  const std::string steps = plural(result.progress.steps, "step");
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
-    const std::string mishap = describe_lost_directory(resume.directory, resume.lock);
-    if (mishap.empty()) return;
-    throw DataError("stopped {}after {} by {}, but {}{}", failure.empty() ? "and saved " : "", steps,
-                    result.stopped, mishap, failure.empty() ? "" : "; the last checkpoint is lost");
-  });
-  if (!failure.empty()) {
-    throw AgreedError(
-        fmt::format("stopped after {} by {}, but this was lost: {}", steps, result.stopped, lost.describe()),
-        kExitData);
-  }
-  if (comm.rank() != 0) return kExitStopped;
-  log_info("stopped after {} by {}; {} goes on from there{}", steps, result.stopped, resume_command(config),
-           lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
-  remove_if_there(resume.directory.stop());
-  return kExitStopped;
-}
 
 // A part of the training data has no files of its own.
 std::vector<RunData> data_of(const Experiment& experiment) {
@@ -158,8 +137,7 @@ class TrainCommand {
   void begin() {
     watch_->saving.texts = describing_texts(experiment_, plan_);
     try {
-      agree(comm_, [&] {
-        if (!first()) return;
+      agree_on_first(comm_, [&] {
         prepare(resume_, config());
         add_log_file(resume_.directory.log());
         write_file_atomically(resume_.directory.ranks(), placement_.table);
@@ -167,8 +145,7 @@ class TrainCommand {
       });
       announce_run();
       load();
-      agree(comm_, [&] {
-        if (!first()) return;
+      agree_on_first(comm_, [&] {
         fill_directory(resume_.directory, experiment_, plan_, watch_->saving.texts);
         if (!record_) begin_record();
         RunOutputSettings settings = output_settings(experiment_, plan_);
@@ -211,33 +188,32 @@ class TrainCommand {
     const DistOptions& distribute = config().distribute;
     constexpr std::size_t kFewLines = 12;  // with the plan they leave a line of 24 for the first number
     log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
-    log_doubts(comm_, experiment_, plan_);
-    if (first()) {
-      padding_ = describe_padding(experiment_, plan_.sampling);
-      if (!padding_.text.empty()) log_info("{}", padding_.text);
-      announce(config(), plan_, placement_, resume_.is_new);
-    }
-    for (const std::string& reason : division_) {
-      if (first()) log_info("{}", reason);
-    }
-    if (first()) warn_of_memory(plan_);
-    if (first()) report_time_left(watch_->left);
-    const bool helped = distribute.progress_thread && comm_.size() > 1;
-    warn_of_few_cores(comm_, plan_.dist.threads + (helped ? 1 : 0));
-    if (first() && plan_.micro_batches == 1) {
+    const Index helpers = distribute.progress_thread && comm_.size() > 1 ? 1 : 0;
+    const std::string few_cores =
+        few_cores_warning(gather_numbers(comm_, cores_at_hand()), plan_.dist.threads + helpers);
+    if (!first()) return;
+    for (const std::string& doubt : find_doubts(experiment_.fit(*experiment_.train), plan_))
+      log_warning("{}", doubt);
+    padding_ = describe_padding(experiment_, plan_.sampling);
+    if (!padding_.text.empty()) log_info("{}", padding_.text);
+    announce(config(), plan_, placement_, resume_.is_new);
+    for (const std::string& reason : division_) log_info("{}", reason);
+    warn_of_memory(plan_);
+    const TimeLeft& left = watch_->left;
+    if (!left.warning.empty()) log_warning("{}", left.warning);
+    if (left.seconds && std::isfinite(*left.seconds))
+      log_info("time limit: the run saves itself and stops within {}", human_seconds(*left.seconds));
+    if (!few_cores.empty()) log_warning("{}", few_cores);
+    if (plan_.micro_batches == 1) {
       log_warning(
           "a group has one replica, so one stage computes while the others wait: raise train.replicas{} to "
           "several for each group",
           plan_.lockstep ? "" : ", or train.accumulate,");
     }
-    if (!first() || distribute.reduction != Reduction::kOrdered ||
-        config().given.contains("train.replicas")) {
-      return;
-    }
+    if (distribute.reduction != Reduction::kOrdered || config().given.contains("train.replicas")) return;
     log_warning(
         "train.replicas is not given, so it follows the number of ranks, and another number gives other "
-        "bits; "
-        "for the same bits anywhere set train.replicas = {}",
+        "bits; for the same bits anywhere set train.replicas = {}",
         plan_.sampling.replicas);
   }
 
@@ -258,7 +234,13 @@ class TrainCommand {
         if (!run_->class_weights().empty()) record.data["class_weights"] = run_->class_weights();
         if (!padding_.text.empty()) record.data["train"].push_back(padding_.figures);
       });
-    report_algorithm(run_->algorithm(), config().distribute);
+    if (!run_->algorithm().empty()) {
+      const DistOptions& distribute = config().distribute;
+      log_info("exchange algorithm: {}{}", run_->algorithm(),
+               distribute.algorithm != kAutoAlgorithm ? ""
+               : distribute.calibrate                 ? ", the fastest here by calibration"
+                                                      : ", by rule");
+    }
     log_resume(config(), resume_, plan_, run_->algorithm());
     for (const Evaluation* each : run_->evaluations()) {
       if (each == nullptr || each->naive().naive.empty()) continue;  // as on other ranks
@@ -280,13 +262,14 @@ class TrainCommand {
   }
 
   TrainingResult train() {
+    const auto versions = build_facts();
     watch_->saving.header = {.progress = {},
                              .ranks = comm_.size(),
                              .strategy = config().distribute.strategy,
                              .algorithm = run_->algorithm(),
                              .data = describe_size(*experiment_.train),
                              .fingerprint = run_->fingerprint(),
-                             .versions = versions()};
+                             .versions = {versions.begin(), versions.end()}};
     results_ = resume_.directory;
     tracer_ = start_trace(comm_, experiment_, plan_, resume_.saved().steps);
     const double pause_after = std::ceil(request_.pause_share * static_cast<double>(plan_.steps));
@@ -331,11 +314,25 @@ class TrainCommand {
 
   int stop(const TrainingResult& result) {
     const LostFiles lost(*observer_, watch_->writer, resume_command(config()));
-    const int exit_code = report_stop(comm_, config(), resume_, result, *watch_, lost);
-    end_record(RunState::kStopped,
-               fmt::format("after {} by {}", plural(result.progress.steps, "step"), result.stopped),
-               exit_code, result.progress);
-    return exit_code;
+    const std::string& failure = watch_->writer.last_failure();
+    const std::string how =
+        fmt::format("after {} by {}", plural(result.progress.steps, "step"), result.stopped);
+    agree_on_first(comm_, [&] {
+      const std::string mishap = describe_lost_directory(resume_.directory, resume_.lock);
+      if (mishap.empty()) return;
+      throw DataError("stopped {}{}, but {}{}", failure.empty() ? "and saved " : "", how, mishap,
+                      failure.empty() ? "" : "; the last checkpoint is lost");
+    });
+    if (!failure.empty()) {
+      throw AgreedError(fmt::format("stopped {}, but this was lost: {}", how, lost.describe()), kExitData);
+    }
+    if (first()) {
+      log_info("stopped {}; {} goes on from there{}", how, resume_command(config()),
+               lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
+      remove_if_there(resume_.directory.stop());
+    }
+    end_record(RunState::kStopped, how, kExitStopped, result.progress);
+    return kExitStopped;
   }
 
   // Rank 0. Errors: DataError.
@@ -442,7 +439,9 @@ class TrainCommand {
 RunOutcome train_run(Communicator& comm, const CommandLine& line, const ConfigText& text,
                      const RunRequest& request) {
   RankPlacement placement = find_placement(comm);
-  Config config = load_training_config_together(comm, line, text, placement.hosts());
+  Config config = agree(comm, [&] {
+    return load_training_config(line, text, {.ranks = comm.size(), .hosts = placement.hosts()});
+  });
   const Watchdog watchdog(comm, config.comm, config.debug.ranks_per_node);
   return TrainCommand(comm, std::move(placement), request).run(std::move(config));
 }
