@@ -53,7 +53,8 @@ FinishedRun open_finished_run(const CommandLine& line) {
 }
 
 FinishedRun open_finished_run(Communicator& comm, const CommandLine& line) {
-  FinishedRun run{.directory = agree(comm, [&] { return open_run_directory(line.text("model")); })};
+  FinishedRun run;
+  run.directory = agree(comm, [&] { return open_run_directory(line.text("model")); });
   const std::string file = config_of_run(line, run.directory);
   const ConfigText text = read_config_together(comm, file);
   run.config = agree(comm, [&] { return load_run_config(line, text); });

@@ -198,9 +198,7 @@ class CrossValidation {
         log_warning("no fold has a finite validation measure: there is no length to train on all records");
       return false;
     }
-    state_.add_refit();
-    state_.rows().back().settings = {{"train.epochs", fmt::format("{:.6g}", epochs)}};
-    state_.read_rows();
+    state_.add_refit({{"train.epochs", fmt::format("{:.6g}", epochs)}});
     if (first())
       log_info("refit: on all records, for {:.6g} epochs, the mean of the epochs that the folds kept",
                epochs);

@@ -154,9 +154,10 @@ void SweepState::take_up_again() {
   });
 }
 
-void SweepState::add_refit() {
+void SweepState::add_refit(std::vector<Setting> settings) {
   directory_.refit = std::ssize(rows_) + 1;
-  rows_.push_back({.number = directory_.refit});
+  rows_.push_back({.number = directory_.refit, .settings = std::move(settings)});
+  read_rows();
 }
 
 // Every group writes into the directory, so each host must have the same one.
@@ -341,7 +342,7 @@ void SweepState::complete(TrialRow& row, const Rung& rung) const {
   const RunDirectory run = directory_.trial(row.number);
   row.was_held = row.state == TrialState::kFailed && run.is_held();
   if (row.state == TrialState::kFailed) return;
-  row.score = read_score(run, *measure_, config_of(row).train.keep != "last");
+  row.score = read_score(run, *measure_, keeps_best(config_of(row)));
   if (row.state == TrialState::kStopped) return;
   const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();
   row.at_rungs.resize(static_cast<std::size_t>(rung.number) + 1, value);
