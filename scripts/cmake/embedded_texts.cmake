@@ -12,3 +12,10 @@ endforeach()
 string(APPEND texts "  };\n  return kTexts;\n}\n\n}  // namespace lockstep\n")
 set(embedded_texts_file ${PROJECT_BINARY_DIR}/generated/embedded_texts.cpp)
 lockstep_write_if_changed("${embedded_texts_file}" "${texts}")
+
+# The names of the combinations that are refused, for the compiler to know them (base/refusal_name.h).
+file(STRINGS configs/texts/refusals.txt refusals REGEX "^[^ #]")
+list(JOIN refusals "\",\n    \"" refusals)
+set(names "// Written by scripts/cmake/embedded_texts.cmake.\n#pragma once\n\n#include <string_view>\n\nnamespace lockstep {\n\n")
+string(APPEND names "inline constexpr std::string_view kRefusalNames[] = {\n    \"${refusals}\"};\n\n}  // namespace lockstep\n")
+lockstep_write_if_changed("${PROJECT_BINARY_DIR}/generated/refusal_names.h" "${names}")

@@ -9,11 +9,8 @@
 #include "lockstep/base/process.h"
 
 namespace lockstep {
-namespace {
 
 constexpr Index kHugePage = 2 * 1024 * 1024;
-
-}  // namespace
 
 // Large blocks ask for huge pages, which spare the processor most of its misses in looking addresses up. Only
 // for whole ones: no more memory is used than asked for.

@@ -18,13 +18,9 @@ const BuildInfo& build_info() {
   return kBuild;
 }
 
-namespace {
-
-const Feature& feature_named(std::string_view name) {
+static const Feature& feature_named(std::string_view name) {
   return *std::ranges::find(kFeatures, name, &Feature::name);
 }
-
-}  // namespace
 
 bool has_feature(std::string_view name) {
   return feature_named(name).built_in;

@@ -10,11 +10,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <utility>
-#include <vector>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 
@@ -22,10 +21,6 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
-
-std::string describe_failure(const char* doing, const std::filesystem::path& path) {
-  return fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(errno));
-}
 
 [[noreturn]] void fail_on_path(const char* doing, const std::filesystem::path& path, int error = errno) {
   throw DataError("cannot {} '{}': {}", doing, path.string(), std::strerror(error));
@@ -69,7 +64,7 @@ std::filesystem::path temporary_name(const std::filesystem::path& path) {
 
 // Syncs the directory that had this path when it was opened, whatever it is called since. One that may not
 // be read is left alone.
-class OpenDirectory {
+class OpenDirectory : NoCopy {
  public:
   explicit OpenDirectory(std::filesystem::path path)
       : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -78,8 +73,6 @@ class OpenDirectory {
   ~OpenDirectory() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
-  OpenDirectory(const OpenDirectory&) = delete;
-  OpenDirectory& operator=(const OpenDirectory&) = delete;
 
   void sync() const {
     if (descriptor_ < 0 || ::fsync(descriptor_) == 0) return;
@@ -97,7 +90,7 @@ std::string read_file(const std::filesystem::path& path) {
   check_regular_file(path);
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw CannotOpenError(describe_failure("open", path));
+  if (!in) throw CannotOpenError("cannot open '{}': {}", path.string(), std::strerror(errno));
   // Unlike iterators over the buffer, which throws, read() makes a state of the stream of what goes wrong.
   std::string text;
   std::array<char, kBlockBytes> block;
@@ -110,7 +103,7 @@ std::string read_file(const std::filesystem::path& path) {
     throw ConfigError("'{}' does not fit into memory: it has more than {}", path.string(),
                       human_bytes(text.size()));
   }
-  if (in.bad()) throw DataError(describe_failure("read", path));
+  if (in.bad()) fail_on_path("read", path);
   return text;
 }
 
@@ -128,9 +121,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 std::int64_t file_bytes(const std::filesystem::path& path) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
-  if (error) {
-    throw CannotOpenError("cannot open '{}': {}", path.string(), error.message());
-  }
+  error_if<CannotOpenError>(!!error, "cannot open '{}': {}", path.string(), error.message());
   return static_cast<std::int64_t>(bytes);
 }
 
@@ -146,20 +137,13 @@ void remove_if_there(const std::filesystem::path& path) {
 
 std::string describe_special(std::filesystem::file_type type) {
   using Type = std::filesystem::file_type;
-  switch (type) {
-    case Type::directory:
-      return "a directory";
-    case Type::fifo:
-      return "a FIFO (named pipe)";
-    case Type::socket:
-      return "a socket";
-    case Type::character:
-      return "a character device";
-    case Type::block:
-      return "a block device";
-    default:
-      return "";
-  }
+  static const std::map<Type, std::string> kKinds{{Type::directory, "a directory"},
+                                                  {Type::fifo, "a FIFO (named pipe)"},
+                                                  {Type::socket, "a socket"},
+                                                  {Type::character, "a character device"},
+                                                  {Type::block, "a block device"}};
+  const auto found = kKinds.find(type);
+  return found == kKinds.end() ? "" : found->second;
 }
 
 void check_regular_file(const std::filesystem::path& path) {

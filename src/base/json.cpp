@@ -1,7 +1,5 @@
 #include "lockstep/base/json.h"
 
-#include "lockstep/base/text.h"
-
 template class nlohmann::detail::serializer<nlohmann::json>;
 template class nlohmann::detail::serializer<nlohmann::ordered_json>;
 

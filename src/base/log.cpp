@@ -1,7 +1,6 @@
 #include "lockstep/base/log.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -11,10 +10,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/terminal.h"
@@ -100,13 +97,11 @@ void note_warning(std::string text) {
 
 // Whole lines, as they happen. Unlike spdlog's own file sink this one keeps no line back that could not be
 // written, to be written again with the next.
-class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
+class LogFileSink final : public spdlog::sinks::base_sink<std::mutex>, NoCopy {
  public:
   explicit LogFileSink(std::filesystem::path path)
       : path_(std::move(path)), descriptor_(open_to_append(path_)), bytes_(file_bytes(path_)) {}
   ~LogFileSink() override { ::close(descriptor_); }
-  LogFileSink(const LogFileSink&) = delete;
-  LogFileSink& operator=(const LogFileSink&) = delete;
 
  private:
   // Exceptions that it throws go to the logger's error handler.

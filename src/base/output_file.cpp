@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 
 namespace lockstep {
 namespace {

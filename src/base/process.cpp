@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -36,17 +34,6 @@ sigset_t stop_signals() {
   sigemptyset(&signals);
   for (const int signal : kStopSignals) sigaddset(&signals, signal);
   return signals;
-}
-
-const char* name_of(int signal) {
-  switch (signal) {
-    case SIGTERM:
-      return "SIGTERM";
-    case SIGINT:
-      return "SIGINT";
-    default:
-      return "SIGUSR1";
-  }
 }
 
 constexpr Index kNoLimit = std::numeric_limits<Index>::max();
@@ -170,7 +157,7 @@ std::string stop_signal() {
     }
   }
   const int signal = noted;
-  return signal == 0 ? "" : name_of(signal);
+  return signal == 0 ? "" : signal == SIGTERM ? "SIGTERM" : signal == SIGINT ? "SIGINT" : "SIGUSR1";
 }
 
 void throw_if_stopped() {

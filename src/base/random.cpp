@@ -3,10 +3,8 @@
 #include <Random123/philox.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <numbers>
 
 #include "lockstep/base/hash.h"

@@ -1,7 +1,6 @@
 #include "lockstep/base/terminal.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -22,7 +21,6 @@ namespace {
 
 constexpr int kUsualColumns = 80;
 constexpr int kMinColumns = 20;
-constexpr std::string_view kIndent = "  ";
 
 std::atomic<bool> live_output_stopped = false;
 std::mutex live_row_mutex;
@@ -60,14 +58,14 @@ int width_of(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-void wrap_line(std::string_view line, int columns, int used, std::string& wrapped) {
+void wrap_line(std::string_view line, int columns, int used, int indent, std::string& wrapped) {
   bool fresh = true;  // no word of this row yet
   while (!line.empty()) {
     const std::size_t spaces = std::min(line.find_first_not_of(' '), line.size());
     const std::string_view word = line.substr(0, line.find(' ', spaces));
     if (!fresh && used + width_of(word) > columns) {
-      wrapped.append("\n").append(kIndent).append(word.substr(spaces));
-      used = static_cast<int>(kIndent.size()) + width_of(word.substr(spaces));
+      wrapped.append("\n").append(static_cast<std::size_t>(indent), ' ').append(word.substr(spaces));
+      used = indent + width_of(word.substr(spaces));
     } else {
       wrapped.append(word);
       used += width_of(word);
@@ -75,6 +73,13 @@ void wrap_line(std::string_view line, int columns, int used, std::string& wrappe
     fresh = false;
     line.remove_prefix(word.size());
   }
+}
+
+bool has_colours(bool is_terminal) {
+  if (!environment_text("NO_COLOR").value_or("").empty()) return false;
+  const std::string forced = environment_text("CLICOLOR_FORCE").value_or("");
+  if (!forced.empty() && forced != "0") return true;
+  return is_terminal && rows_can_be_redrawn() && environment_text("CLICOLOR").value_or("") != "0";
 }
 
 int first_error = 0;
@@ -97,17 +102,6 @@ bool rows_can_be_redrawn() {
   const std::string terminal = environment_text("TERM").value_or("");
   return !terminal.empty() && terminal != "dumb";
 }
-
-namespace {
-
-bool has_colours(bool is_terminal) {
-  if (!environment_text("NO_COLOR").value_or("").empty()) return false;
-  const std::string forced = environment_text("CLICOLOR_FORCE").value_or("");
-  if (!forced.empty() && forced != "0") return true;
-  return is_terminal && rows_can_be_redrawn() && environment_text("CLICOLOR").value_or("") != "0";
-}
-
-}  // namespace
 
 bool output_has_colours() {
   return has_colours(output_is_live());
@@ -141,11 +135,11 @@ void print_above_live_row(const std::function<void()>& write) {
   write();
 }
 
-std::string wrap_lines(std::string_view text, int columns, int used) {
+std::string wrap_lines(std::string_view text, int columns, int used, int indent) {
   std::string wrapped;
   for (;;) {
     const std::size_t end = text.find('\n');
-    wrap_line(text.substr(0, end), columns, used, wrapped);
+    wrap_line(text.substr(0, end), columns, used, indent, wrapped);
     if (end == std::string_view::npos) return wrapped;
     wrapped += '\n';
     text.remove_prefix(end + 1);

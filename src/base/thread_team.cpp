@@ -3,17 +3,12 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <mutex>
-
 #include "lockstep/base/timer.h"
 
 namespace lockstep {
-namespace {
 
 constexpr double kSpinSeconds = 50e-6;
 constexpr int kLooks = 1000;
-
-}  // namespace
 
 int cores_at_hand() {
   cpu_set_t cores;
@@ -101,8 +96,8 @@ void ThreadTeam::run(const std::function<void(int)>& work) {
 
 void ThreadTeam::run_parts(Range range, const std::function<void(Range)>& work) {
   run([&](int thread) {
-    const Range mine = split_evenly(range.size(), size(), thread, kAlignment);
-    if (!mine.empty()) work({range.begin + mine.begin, range.begin + mine.end});
+    const Range mine = split_evenly(range, size(), thread, kAlignment);
+    if (!mine.empty()) work(mine);
   });
 }
 

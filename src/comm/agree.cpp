@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <optional>
 
-#include "lockstep/base/errors.h"
 #include "lockstep/base/process.h"
 
 namespace lockstep {
@@ -46,6 +43,11 @@ void agree(Communicator& comm, const std::function<void()>& work) {
   rethrow(*failed, all_alike ? "" : fmt::format("rank {}: ", failed - outcomes.begin()));
 }
 
+void agree_on_first(Communicator& comm, const std::function<void()>& work) {
+  agree(
+      comm, comm.rank() == 0 ? work : [] {});
+}
+
 bool all_true(Communicator& comm, bool mine) {
   Index others = mine ? 0 : 1;
   comm.all_reduce_sum(as_buffer(std::span(&others, 1)));
@@ -54,9 +56,7 @@ bool all_true(Communicator& comm, bool mine) {
 
 std::vector<std::string> gather_texts(Communicator& comm, const std::string& mine) {
   const auto ranks = static_cast<std::size_t>(comm.size());
-  const Index length = std::ssize(mine);
-  std::vector<Index> lengths(ranks);
-  comm.all_gather(as_buffer(std::span(&length, 1)), as_buffer(std::span(lengths)));
+  const std::vector<Index> lengths = gather_numbers(comm, std::ssize(mine));
   const Index longest = *std::ranges::max_element(lengths);
   std::vector<std::string> texts(ranks);
   if (longest == 0) return texts;
@@ -77,11 +77,9 @@ std::string text_of_first(Communicator& comm, Index position, const std::string&
 }
 
 std::string broadcast_text(Communicator& comm, const std::string& text, int root) {
-  Index length = std::ssize(text);
-  comm.broadcast(as_buffer(std::span(&length, 1)), root);
   std::string result = text;
-  result.resize(static_cast<std::size_t>(length));
-  if (length > 0) comm.broadcast(as_buffer(std::span(result)), root);
+  result.resize(static_cast<std::size_t>(broadcast_value(comm, std::ssize(text), root)));
+  if (!result.empty()) comm.broadcast(as_buffer(std::span(result)), root);
   return result;
 }
 

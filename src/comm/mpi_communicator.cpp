@@ -1,7 +1,5 @@
 #include "mpi_communicator.h"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <cassert>
 #include <climits>
@@ -18,17 +16,8 @@ namespace {
 constexpr Index kMaxCount = Index{1} << 30;
 
 MPI_Datatype mpi_type(DataType type) {
-  switch (type) {
-    case DataType::kByte:
-      return MPI_BYTE;
-    case DataType::kInt64:
-      return MPI_INT64_T;
-    case DataType::kFloat:
-      return MPI_FLOAT;
-    case DataType::kDouble:
-      return MPI_DOUBLE;
-  }
-  return MPI_DATATYPE_NULL;
+  const MPI_Datatype types[] = {MPI_BYTE, MPI_INT64_T, MPI_FLOAT, MPI_DOUBLE};  // as DataType
+  return types[static_cast<std::size_t>(type)];
 }
 
 // Calls `visit(pointer, count)` for pieces that MPI can count.
@@ -83,12 +72,6 @@ class MpiRequests final : public Request {
 };
 
 }  // namespace
-
-MpiCommunicator MpiCommunicator::duplicate_of(MPI_Comm parent) {
-  MPI_Comm copy = MPI_COMM_NULL;
-  check(MPI_Comm_dup(parent, &copy), "MPI_Comm_dup");
-  return MpiCommunicator(copy);
-}
 
 MpiCommunicator::MpiCommunicator(MPI_Comm comm)
     : comm_(comm), number_(own_activity == nullptr ? 0 : ++own_activity->communicators) {
@@ -186,10 +169,6 @@ std::unique_ptr<Communicator> MpiCommunicator::split_by_node(Index ranks_per_nod
   auto node = std::make_unique<MpiCommunicator>(shared);
   if (ranks_per_node == 0) return node;
   return node->split(node->rank() / ranks_per_node, node->rank());
-}
-
-std::unique_ptr<SharedWindow> MpiCommunicator::shared_window(Index bytes) {
-  return make_mpi_window(*this, comm_, number_, bytes);
 }
 
 // A probe is what makes progress without touching any message; where MPI is told to yield, it does.

@@ -10,15 +10,11 @@
 
 namespace lockstep {
 
-class MpiCommunicator final : public Communicator {
+class MpiCommunicator final : public Communicator, NoCopy {
  public:
-  /// A duplicate of `parent`, so that our messages never match another library's. *Collective.*
-  static MpiCommunicator duplicate_of(MPI_Comm parent);
   /// Takes `comm` over, and frees it.
   explicit MpiCommunicator(MPI_Comm comm);
   ~MpiCommunicator() override;
-  MpiCommunicator(const MpiCommunicator&) = delete;
-  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -51,8 +47,5 @@ class MpiCommunicator final : public Communicator {
 
 /// Throws a CommError with the name of the call, the class and MPI's text unless `code` is MPI_SUCCESS.
 void check(int code, const char* call);
-
-/// *Collective* over `comm`, whose handle is `handle`, and its number `number`: Communicator::shared_window.
-std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index number, Index bytes);
 
 }  // namespace lockstep

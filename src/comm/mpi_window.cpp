@@ -95,12 +95,11 @@ void check_space(Communicator& comm, Index total) {
                                   human_bytes(total), limit.reason),
                       kExitConfig);
   }
-  Index free = free_bytes(shared_memory_directory());
-  comm.broadcast(as_buffer(std::span(&free, 1)), 0);
+  const Index free = broadcast_value(comm, free_bytes(shared_memory_directory()));
   if (total + kOverheadPerRank * comm.size() > free) refuse(total);
 }
 
-class MpiWindow final : public SharedWindow {
+class MpiWindow final : public SharedWindow, NoCopy {
  public:
   // MPI promises no alignment: each part is asked for with spare bytes to start on a border. The memory is
   // mapped on whole pages, so the border is the same byte for all processes, wherever they see it.
@@ -134,8 +133,6 @@ class MpiWindow final : public SharedWindow {
     MPI_Win_unlock_all(window_);
     MPI_Win_free(&window_);
   }
-  MpiWindow(const MpiWindow&) = delete;
-  MpiWindow& operator=(const MpiWindow&) = delete;
 
   std::span<std::byte> part(int rank) override { return at(parts_, rank); }
 
@@ -155,18 +152,17 @@ class MpiWindow final : public SharedWindow {
 
 }  // namespace
 
-std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index number,
-                                              Index bytes) {
-  const std::vector<Index> sizes = gather_numbers(comm, bytes);
+std::unique_ptr<SharedWindow> MpiCommunicator::shared_window(Index bytes) {
+  const std::vector<Index> sizes = gather_numbers(*this, bytes);
   const Index total = std::accumulate(sizes.begin(), sizes.end(), Index{0});
-  if (comm.size() > 1) check_space(comm, total);  // a rank alone gets ordinary memory
-  auto window = std::make_unique<MpiWindow>(comm, handle, sizes, number);
+  if (size_ > 1) check_space(*this, total);  // a rank alone gets ordinary memory
+  auto window = std::make_unique<MpiWindow>(*this, comm_, sizes, number_);
   // Somebody else may have taken the space since.
-  if (!all_true(comm, claim_pages(window->part(comm.rank())))) {
+  if (!all_true(*this, claim_pages(window->part(rank_)))) {
     window.reset();
     refuse(total);
   }
-  const std::span<std::byte> mine = window->part(comm.rank());
+  const std::span<std::byte> mine = window->part(rank_);
   std::memset(mine.data(), 0, mine.size());
   window->fence();
   return window;

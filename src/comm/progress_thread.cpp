@@ -4,12 +4,9 @@
 #include <utility>
 
 namespace lockstep {
-namespace {
 
 // 1 Gbit/s moves 12 KB meanwhile: far less than fits into the buffers of a socket.
 constexpr std::chrono::microseconds kInterval{100};
-
-}  // namespace
 
 ProgressThread::ProgressThread(Communicator& comm)
     : comm_(comm.split(0, comm.rank())), thread_([this] { serve(); }) {}

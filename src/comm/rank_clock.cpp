@@ -16,7 +16,6 @@
 
 #include "lockstep/base/hash.h"
 #include "lockstep/base/process.h"
-#include "lockstep/base/trace.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -69,14 +68,13 @@ void RankClock::measure() {
     at(offsets, peer) = reading.offset;
     at(errors, peer) = reading.error;
   }
-  Index now = clock_.now();
+  const Index now = clock_.now();
   comm_->broadcast(as_buffer(std::span(offsets)), 0);
   comm_->broadcast(as_buffer(std::span(errors)), 0);
-  comm_->broadcast(as_buffer(std::span(&now, 1)), 0);
   const int source = at(measuring_, me);
   if (measured_at_ != 0) before_ = last_;
   last_ = {.own = clock_.now(), .offset = at(offsets, source), .error = at(errors, source)};
-  measured_at_ = now;
+  measured_at_ = broadcast_value(*comm_, now);
 }
 
 // Rank 0. The answer is a time of the peer.

@@ -13,7 +13,6 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
-#include <string>
 #include <thread>
 
 #include "lockstep/base/errors.h"
@@ -59,15 +58,13 @@ namespace lockstep {
 namespace {
 
 // While it lives, a process that the MPI library ends logs that in a line of ours, and ends with kExitComm.
-class InitFailureReport {
+class InitFailureReport : NoCopy {
  public:
   InitFailureReport() {
     std::atexit(report_exit);
     initialising = true;
   }
   ~InitFailureReport() { initialising = false; }
-  InitFailureReport(const InitFailureReport&) = delete;
-  InitFailureReport& operator=(const InitFailureReport&) = delete;
 };
 
 // While it lives, a wish to stop ends the process: MPI looks for none, and may wait for ever for a daemon, or
@@ -146,7 +143,9 @@ int run_session(const std::function<int(Communicator&)>& body, ThreadLevel level
   }
   int result = 0;
   {
-    MpiCommunicator mpi = MpiCommunicator::duplicate_of(MPI_COMM_WORLD);
+    MPI_Comm own = MPI_COMM_NULL;  // so that our messages never match another library's
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &own), "MPI_Comm_dup");
+    MpiCommunicator mpi(own);
     if constexpr (kChecksCollectives) {
       CheckedCommunicator checked(mpi);
       result = run_in_session(checked, body);

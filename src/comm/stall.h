@@ -42,12 +42,10 @@ struct alignas(64) Activity {
 inline constinit thread_local Activity* own_activity = nullptr;
 
 /// While it lives this thread is inside that call, even if that throws.
-class Waiting {
+class Waiting : NoCopy {
  public:
   Waiting(Call call, Index number, Index communicator);
   ~Waiting();
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
 };
 
 /// This thread is idle until it gets on; called again and again while nothing happens.

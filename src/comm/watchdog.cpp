@@ -14,14 +14,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
-#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -42,7 +40,7 @@ static_assert(std::atomic<double>::is_always_lock_free && std::atomic<Index>::is
 
 // It has no name in any file system (memfd), so that a killed rank leaves nothing behind. Where memory cannot
 // be shared, each rank has a board of its own.
-class Board {
+class Board : NoCopy {
  public:
   struct alignas(alignof(Activity)) Head {
     std::atomic<int> speaker = -1;    // a rank; -1: there is no stall
@@ -68,8 +66,6 @@ class Board {
     if (shared) ::close(file);
   }
   ~Board() { ::munmap(memory_, bytes_); }
-  Board(const Board&) = delete;
-  Board& operator=(const Board&) = delete;
 
   Head& head() { return *static_cast<Head*>(memory_); }
   Activity& mine() { return at(ranks_, own_); }
@@ -174,7 +170,7 @@ std::string describe(const Activity& rank) {
 
 }  // namespace
 
-class Watchdog::Watcher {
+class Watchdog::Watcher : NoCopy {
  public:
   Watcher(Communicator& comm, Communicator& host, const CommOptions& options)
       : options_(options),
@@ -187,8 +183,6 @@ class Watchdog::Watcher {
   }
 
   ~Watcher() { own_activity = nullptr; }
-  Watcher(const Watcher&) = delete;
-  Watcher& operator=(const Watcher&) = delete;
 
  private:
   void watch(const std::stop_token& end) {

@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <utility>
 
@@ -159,11 +158,6 @@ std::vector<std::string> complete_json_of_version(std::vector<std::string> argum
   return arguments;
 }
 
-std::string expectation(std::string_view flag, std::span<const Option> options) {
-  const Option* option = find_option(options, flag.substr(std::min<std::size_t>(2, flag.size())));
-  return option == nullptr ? "" : fmt::format(": expected {}", option->expected);
-}
-
 // The command line in parts, of which nothing is checked yet.
 struct Words {
   std::optional<std::string> command;      // the first word that is no flag
@@ -199,7 +193,10 @@ Words take_apart(const std::vector<std::string>& arguments, std::span<const Opti
   try {
     app.parse(std::move(pending));
   } catch (const CLI::ArgumentMismatch&) {  // only the last flag can be without its value
-    throw ConfigError("{}: a value is missing after it{}", excerpt(last), expectation(last, options));
+    const Option* const option =
+        find_option(options, std::string_view(last).substr(std::min<std::size_t>(2, last.size())));
+    throw ConfigError("{}: a value is missing after it{}", excerpt(last),
+                      option == nullptr ? "" : fmt::format(": expected {}", option->expected));
   }
 
   Words words;

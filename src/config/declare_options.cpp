@@ -223,7 +223,7 @@ void declare_eval(const auto& eval, const KnownNames& names) {
     return !c.train.class_weights.empty();
   };
   eval.option("eval.top_k", &EvalOptions::top_k, between(1, kMaxWidth));
-  eval.choices("eval.metrics", &EvalOptions::metrics, names.metrics);
+  eval.choice("eval.metrics", &EvalOptions::metrics, names.metrics);
   eval.option("eval.threshold", &EvalOptions::threshold);
 }
 

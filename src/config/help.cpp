@@ -7,42 +7,28 @@
 #include <array>
 
 #include "lockstep/base/embedded_text.h"
+#include "lockstep/base/terminal.h"
 #include "lockstep/config/toml.h"
 #include "option_list.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kColumns = 110;
+constexpr int kColumns = 110;
 
 // `head` and then the words of `text`, in lines of at most kColumns; all of them start below the first.
-std::string hanging_paragraph(std::string head, std::string_view text) {
-  const std::size_t indent = head.size();
-  std::size_t column = indent;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (column > indent && column + 1 + word.size() > kColumns) {
-      head += '\n';
-      head.append(indent, ' ');
-      column = indent;
-    }
-    if (column > indent) head += ' ';
-    head += word;
-    column += (column > indent ? 1 : 0) + word.size();
-  }
-  return head + "\n";
-}
-
-std::string option_paragraph(const Option& option, std::size_t width) {
-  return hanging_paragraph(fmt::format("  --{:<{}}  ", option.key, width), describe(option));
+std::string hanging_paragraph(const std::string& head, std::string_view text) {
+  const auto indent = static_cast<int>(head.size());
+  return head + wrap_lines(text, kColumns, indent, indent) + "\n";
 }
 
 std::string option_paragraphs(std::span<const Option> options) {
   std::size_t width = 0;
   for (const Option& option : options) width = std::max(width, option.key.size());
   std::string paragraphs;
-  for (const Option& option : options) paragraphs += option_paragraph(option, width);
+  for (const Option& option : options) {
+    paragraphs += hanging_paragraph(fmt::format("  --{:<{}}  ", option.key, width), describe(option));
+  }
   return paragraphs;
 }
 
@@ -53,7 +39,7 @@ std::string usage_paragraphs(bool all) {
     const std::size_t shown = all ? command.usages.size() : 1;
     for (const Usage& usage : std::span(command.usages).first(shown)) {
       const std::string head = fmt::format("  {:<{}}  ", usage.words, kUsageWidth);
-      const bool fits = head.size() <= kUsageWidth + 4 || head.size() + usage.help.size() <= kColumns;
+      const bool fits = head.size() <= kUsageWidth + 4 || std::ssize(head + usage.help) <= kColumns;
       if (!fits) paragraphs += "  " + usage.words + "\n";
       paragraphs += hanging_paragraph(fits ? head : std::string(kUsageWidth + 4, ' '), usage.help);
     }

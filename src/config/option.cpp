@@ -7,7 +7,6 @@
 #include <array>
 #include <stdexcept>
 
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
@@ -69,41 +68,7 @@ bool has_effect(const Config& config, const Option& option, std::span<const Choi
   return find_idle_choice(option.key, choices) == nullptr && (!option.is_read || option.is_read(config));
 }
 
-// Requires that it has none.
-std::string describe_no_effect(const Option& option, std::span<const Choice> choices) {
-  if (const Choice* idle = find_idle_choice(option.key, choices)) return describe_no_effect(option, *idle);
-  return fmt::format("{} has no effect without {}; remove it, or give that too", option.key, option.read_if);
-}
-
 }  // namespace
-
-Limits above(double low) {
-  return {fmt::format("above {}", low), [low](double value) { return value > low; }};
-}
-
-Limits above_to_below(double low, double end) {
-  return {fmt::format("above {} and below {}", low, end),
-          [low, end](double value) { return low < value && value < end; }};
-}
-
-Limits above_up_to(double low, double high) {
-  return {fmt::format("above {} and at most {}", low, high),
-          [low, high](double value) { return low < value && value <= high; }};
-}
-
-Limits at_least(double low) {
-  return {fmt::format("of at least {}", low), [low](double value) { return value >= low; }};
-}
-
-Limits between(double low, double high) {
-  return {fmt::format("from {} to {}", low, high),
-          [low, high](double value) { return low <= value && value <= high; }};
-}
-
-Limits from_to_below(double low, double end) {
-  return {fmt::format("of at least {} and below {}", low, end),
-          [low, end](double value) { return low <= value && value < end; }};
-}
 
 const TextEntry& option_text(std::string_view name) {
   static const std::vector<TextEntry> kTexts = embedded_entries("texts/options.txt");
@@ -223,9 +188,10 @@ std::set<std::string> keys_without_effect(const Config& config, std::span<const 
 void check_config(const Config& config, std::span<const Option> options, std::span<const Choice> choices) {
   for (const Alternatives& alternatives : alternative_keys()) check_exactly_one(alternatives, config.given);
   for (const Option& option : options) {
-    if (config.given.contains(option.key) && !has_effect(config, option, choices)) {
-      throw ConfigError(describe_no_effect(option, choices));
-    }
+    if (!config.given.contains(option.key) || has_effect(config, option, choices)) continue;
+    const Choice* const idle = find_idle_choice(option.key, choices);
+    if (idle != nullptr) throw ConfigError(describe_no_effect(option, *idle));
+    throw ConfigError("{} has no effect without {}; remove it, or give that too", option.key, option.read_if);
   }
 }
 

@@ -6,9 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,22 +20,35 @@ namespace lockstep {
 
 /// The range that a number in the config must lie in, and its wording in errors and the reference.
 struct Limits {
-  std::string words;                  ///< after "a number": "above 0"; empty: any number
-  std::function<bool(double)> admit;  ///< empty: any number
+  std::string words = {};  ///< after "a number": "above 0"; empty: any number
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool is_above = false;  ///< `low` itself is not in it
+  bool is_below = false;  ///< nor is `high`
 
-  bool hold(double value) const { return !admit || admit(value); }
+  bool hold(double value) const {
+    return (is_above ? low < value : low <= value) && (is_below ? value < high : value <= high);
+  }
 };
 
-Limits above(double low);
-/// low < value < end.
-Limits above_to_below(double low, double end);
-/// low < value <= high.
-Limits above_up_to(double low, double high);
-Limits at_least(double low);
-/// low <= value <= high.
-Limits between(double low, double high);
-/// low <= value < end.
-Limits from_to_below(double low, double end);
+inline Limits above(double low) {
+  return {.words = fmt::format("above {}", low), .low = low, .is_above = true};
+}
+inline Limits above_to_below(double low, double end) {
+  return {fmt::format("above {} and below {}", low, end), low, end, true, true};
+}
+inline Limits above_up_to(double low, double high) {
+  return {fmt::format("above {} and at most {}", low, high), low, high, true};
+}
+inline Limits at_least(double low) {
+  return {.words = fmt::format("of at least {}", low), .low = low};
+}
+inline Limits between(double low, double high) {
+  return {fmt::format("from {} to {}", low, high), low, high};
+}
+inline Limits from_to_below(double low, double end) {
+  return {fmt::format("of at least {} and below {}", low, end), low, end, false, true};
+}
 
 // Bounds far beyond use, so that no product of two of them overflows.
 inline constexpr double kMaxSamples = 1e12;
@@ -51,18 +65,16 @@ void describe(Option& option, std::string key);
 /// A number that the program chooses.
 inline constexpr std::string_view kAuto = "auto";
 
-inline bool hold(const Limits& limits, double value) {
-  return limits.hold(value);
-}
-inline bool hold(const Limits& limits, Index value) {
-  return limits.hold(static_cast<double>(value));
-}
-inline bool hold(const Limits& limits, const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [&limits](double value) { return limits.hold(value); });
-}
+/// Whether a value that is a number, or has some, is within the limits.
 template <class T>
-bool hold(const Limits&, const T&) {
-  return true;
+bool hold(const Limits& limits, const T& value) {
+  if constexpr (std::is_same_v<T, std::vector<double>>) {
+    return std::ranges::all_of(value, [&limits](double each) { return limits.hold(each); });
+  } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Index>) {
+    return limits.hold(static_cast<double>(value));
+  } else {
+    return true;
+  }
 }
 
 /// The declarations, which read as a table: key, field, limits, and when the option is read.
@@ -89,11 +101,6 @@ class OptionList {
   std::vector<Option> options_;
 };
 
-inline void offer(Option& option, std::vector<std::string> names) {
-  option.expected = fmt::format("one of '{}'", fmt::join(names, "', '"));
-  option.choices = std::move(names);
-}
-
 /// Declares fields of one struct of the config. `Get`: from a Config to that struct, as a reference.
 template <class Get>
 class Fields {
@@ -112,7 +119,8 @@ class Fields {
     using Type = ValueType<T>;
     Option& added = list_.add<T>(std::move(key), to(field));
     if constexpr (std::is_enum_v<T>) {
-      offer(added, Type::names());
+      added.choices = Type::names();
+      added.expected = fmt::format("one of '{}'", fmt::join(added.choices, "', '"));
     } else if (added.expected.empty()) {
       added.expected = fmt::format("{}{}{}", Type::kNoun, limits.words.empty() ? "" : " ", limits.words);
     }
@@ -144,27 +152,16 @@ class Fields {
     return added;
   }
 
-  /// A text that must be one of `names`.
-  template <class Owner>
-  Option& choice(std::string key, std::string Owner::*field, std::vector<std::string> names) const {
-    Option& added = list_.add<std::string>(std::move(key), to(field));
-    offer(added, std::move(names));
-    added.accepts = [known = added.choices](std::string_view text) {
-      return std::ranges::find(known, text) != known.end();
-    };
-    return added;
-  }
-
-  /// One text or several, each of which must be one of `names`.
-  template <class Owner>
-  Option& choices(std::string key, std::vector<std::string> Owner::*field,
-                  std::vector<std::string> names) const {
-    using Type = ValueType<std::vector<std::string>>;
-    Option& added = list_.add<std::vector<std::string>>(std::move(key), to(field));
-    added.expected = fmt::format("one or several of '{}'", fmt::join(names, "', '"));
+  /// A text that must be one of `names`, or texts that each must be.
+  template <class Owner, class T>
+  Option& choice(std::string key, T Owner::*field, std::vector<std::string> names) const {
+    constexpr bool kSeveral = !std::is_same_v<T, std::string>;
+    Option& added = list_.add<T>(std::move(key), to(field));
+    added.expected = fmt::format("one {}of '{}'", kSeveral ? "or several " : "", fmt::join(names, "', '"));
     added.choices = std::move(names);
     added.accepts = [known = added.choices](std::string_view text) {
-      const auto values = Type::parse(text);
+      std::optional<std::vector<std::string>> values{{std::string(text)}};
+      if constexpr (kSeveral) values = ValueType<T>::parse(text);
       return values && !values->empty() && std::ranges::all_of(*values, [&known](const std::string& value) {
                return std::ranges::find(known, value) != known.end();
              });

@@ -73,12 +73,6 @@ std::string option_terms(std::span<const Option> options) {
   return terms;
 }
 
-// Values that a shell can complete: its choices, or true and false; else none.
-std::vector<std::string> completions(const Option& option) {
-  if (option.kind == ValueKind::kBoolean) return {"true", "false"};
-  return option.choices;
-}
-
 // In single quotes, as bash and zsh read a word: 'it'\''s'.
 std::string shell_quoted(std::string_view word) {
   std::string quoted = "'";
@@ -116,7 +110,8 @@ std::string option_rows(std::span<const Option> options) {
   for_each_section(options, [&rows](std::string_view section, std::span<const Option> members) {
     rows += row(kAllCommands, fmt::format("--{}.", section), "section", section_title(section));
     for (const Option& option : members) {
-      const std::vector<std::string> values = completions(option);
+      std::vector<std::string> values = option.choices;  // those that a shell can complete
+      if (option.kind == ValueKind::kBoolean) values = {"true", "false"};
       const bool list = option.kind == ValueKind::kTextList;
       const std::string_view kind = !values.empty()                           ? (list ? "list" : "words")
                                     : list || option.kind == ValueKind::kText ? "file"

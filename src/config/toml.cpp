@@ -128,8 +128,7 @@ class Reading {
 
   /// In the order of lines; toml++ hands out the keys in alphabetical order.
   std::vector<Problem> take_problems() {
-    std::stable_sort(problems_.begin(), problems_.end(),
-                     [](const Problem& a, const Problem& b) { return a.line < b.line; });
+    std::ranges::stable_sort(problems_, {}, &Problem::line);
     return std::move(problems_);
   }
 

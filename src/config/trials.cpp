@@ -106,14 +106,6 @@ struct Distribution {
   std::vector<std::string> choices = {};
 };
 
-std::optional<Kind> kind_named(std::string_view name) {
-  if (name == "uniform") return Kind::kUniform;
-  if (name == "log") return Kind::kLog;
-  if (name == "int") return Kind::kInt;
-  if (name == "choice") return Kind::kChoice;
-  return std::nullopt;
-}
-
 [[noreturn]] void refuse_distribution(const Assignment& assignment, std::string_view why) {
   throw ConfigError("--random: {}: expected {}{}{}, found {}", assignment.option->key, kDistributions,
                     why.empty() ? "" : "; ", why, in_quotes(assignment.right));
@@ -143,13 +135,15 @@ Distribution parse_distribution(const Assignment& assignment) {
   const std::string_view text = assignment.right;
   const std::size_t open = text.find('(');
   if (open == std::string_view::npos || !text.ends_with(')')) refuse_distribution(assignment, "");
-  const std::optional<Kind> kind = kind_named(trimmed(text.substr(0, open)));
-  if (!kind) refuse_distribution(assignment, "");
+  constexpr std::array<std::string_view, 4> kNames{"uniform", "log", "int", "choice"};  // as Kind
+  const auto name = std::ranges::find(kNames, trimmed(text.substr(0, open)));
+  if (name == kNames.end()) refuse_distribution(assignment, "");
+  const auto kind = static_cast<Kind>(name - kNames.begin());
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
-  if (*kind == Kind::kChoice) {
+  if (kind == Kind::kChoice) {
     return {.key = assignment.option->key, .choices = checked_values(assignment, split(inside, '|'))};
   }
-  Distribution distribution = parse_bounds(assignment, *kind, inside);
+  Distribution distribution = parse_bounds(assignment, kind, inside);
   for (const std::string& end : split(inside, ',')) check_value(assignment, end);
   return distribution;
 }

@@ -11,20 +11,6 @@
 namespace lockstep {
 namespace {
 
-// The values between the commas; nothing if one of them is no value of the type.
-template <class T>
-std::optional<std::vector<T>> parse_list(std::string_view text) {
-  std::vector<T> values;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto value = ValueType<T>::parse(text.substr(begin, end - begin));
-    if (!value) return std::nullopt;
-    values.push_back(*value);
-    begin = end + 1;
-  }
-  return values;
-}
-
 std::string take_plain(std::string_view& text) {
   const std::string_view value = text.substr(0, text.find(','));
   text.remove_prefix(value.size());
@@ -73,7 +59,15 @@ std::string ValueType<double>::text(double value) {
 }
 
 std::optional<std::vector<double>> ValueType<std::vector<double>>::parse(std::string_view text) {
-  return parse_list<double>(text);
+  std::vector<double> values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto value = ValueType<double>::parse(text.substr(begin, end - begin));
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+    begin = end + 1;
+  }
+  return values;
 }
 
 std::string ValueType<std::vector<double>>::text(const std::vector<double>& values) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "lockstep/math/fixed_tree.h"
-
 namespace lockstep {
 namespace {
 

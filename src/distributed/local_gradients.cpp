@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/math/fixed_tree.h"
 
 namespace lockstep {
 namespace {

@@ -132,12 +132,6 @@ std::vector<Range> tensor_slices(const BlockGrid& grid, Range range, std::span<I
 
 }  // namespace
 
-Range Plan::thread_replicas(Index rank, Index thread) const {
-  const Range mine = at(hosted, rank);
-  const Range part = split_evenly(mine.size(), threads, thread);
-  return {mine.begin + part.begin, mine.begin + part.end};
-}
-
 Plan Plan::without_buckets() const {
   Plan plan;
   plan.world = world;
@@ -288,8 +282,8 @@ std::vector<Range> owner_slices(const BlockGrid& grid, Range range, std::span<In
   const auto border = [&](Index block) { return block < blocks.end ? grid.begin(block) : range.end; };
   std::vector<Range> slices;
   for (Index rank = 0; rank < world; ++rank) {
-    const Range mine = split_evenly(blocks.size(), world, rank);
-    slices.push_back({border(blocks.begin + mine.begin), border(blocks.begin + mine.end)});
+    const Range mine = split_evenly(blocks, world, rank);
+    slices.push_back({border(mine.begin), border(mine.end)});
     at(loads, rank) += slices.back().size();
   }
   return slices;

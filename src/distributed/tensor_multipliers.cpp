@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/update.h"
@@ -73,14 +74,11 @@ Rule parse_rule(std::string_view key, std::string_view text) {
 }
 
 [[noreturn]] void throw_fits_nothing(std::string_view key, std::string_view pattern, const Model& model) {
-  std::vector<std::string> names;
-  for (const ParamInfo& param : model.layout().params) names.push_back(param.name);
-  std::vector<std::string_view> kinds;
-  for (const Kind& kind : kKinds) kinds.push_back(kind.name);
   throw ConfigError(
       "{}: {} fits no tensor of the model, which has {}; name some of these, with * for any text, or a kind "
       "({})",
-      key, in_quotes(pattern), listed(names), fmt::join(kinds, ", "));
+      key, in_quotes(pattern), listed(catalog_names(model.layout().params)),
+      fmt::join(catalog_names(kKinds), ", "));
 }
 
 // The factor of each tensor; none where no rule fits it.

@@ -1,7 +1,6 @@
 #include "lockstep/distributed/tied_weights.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "lockstep/comm/agree.h"
 #include "lockstep/math/kernels.h"

@@ -6,11 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"

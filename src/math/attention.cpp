@@ -13,7 +13,6 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -49,7 +48,7 @@ struct Head {
 
 // A thread's memory, linear in the positions, with any content. Each begins at its start, so a thread has one
 // at a time.
-class Scratch {
+class Scratch : NoCopy {
  public:
   Scratch(const AttentionShape& shape, Index heads, Index scalars)
       : size_(shape.size),
@@ -63,8 +62,6 @@ class Scratch {
     in_use() = true;
   }
   ~Scratch() { in_use() = false; }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
   Scalar* take(Index scalars) {
     Scalar* const taken = next_;
     next_ += round_up(scalars, kWidth);

@@ -1,12 +1,10 @@
 #include "lockstep/math/fixed_tree.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <optional>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 namespace {

@@ -61,9 +61,7 @@ std::vector<Bytes> RankPeerGroup::all_to_all(const std::vector<Bytes>& send_buff
 
 std::unique_ptr<NodeMemory> RankPeerGroup::share_on_node(Index bytes) {
   std::unique_ptr<Communicator> node = comm_.split_by_node(0);
-  Index writer = rank();
-  node->broadcast(as_buffer(std::span(&writer, 1)), 0);
-  writers_ = gather_numbers(comm_, writer);
+  writers_ = gather_numbers(comm_, broadcast_value(*node, Index{rank()}));
   Index company = node->size() - 1;
   comm_.all_reduce_sum(as_buffer(std::span(&company, 1)));
   if (company == 0) return nullptr;

@@ -255,7 +255,7 @@ TEST(LocalSgd, IsThePlainComputation) {
           expect_near(driven.layout(), settled, plain.mean(plain.weights));
           for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r)
             expect_near(driven.layout(), driven.strategy().weights(r), at(plain.weights, r));
-          EXPECT_EQ(driven.strategy().local_steps()->late_bad_number(), "");
+          EXPECT_EQ(driven.strategy().late_bad_number(), "");
         }
       });
     }
@@ -296,7 +296,7 @@ TEST(LocalSgd, ABadNumberStopsItsReplicaAtOnceAndAllAtTheNextAverage) {
       if (here) {
         EXPECT_EQ(weights(7), before);
       }
-      EXPECT_EQ(driven.strategy().local_steps()->late_bad_number(),
+      EXPECT_EQ(driven.strategy().late_bad_number(),
                 "step 3: replica 7: the gradient of 0.weight is not finite or beyond 1e18");
       const std::span<const Scalar> settled = driven.strategy().gather_model();
       EXPECT_TRUE(std::ranges::all_of(settled, [](Scalar w) { return std::isfinite(w); }));

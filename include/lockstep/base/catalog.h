@@ -21,11 +21,11 @@ std::string suggestion(std::string_view wanted, std::span<const std::string> kno
 [[noreturn]] void throw_unknown_name(std::string_view kind, std::string_view name,
                                      std::span<const std::string> known);
 
-template <class Entry>
-std::vector<std::string> catalog_names(std::span<const Entry> catalog) {
+/// The names of the entries of a catalog, or of whatever else has some.
+template <class Catalog>
+std::vector<std::string> catalog_names(const Catalog& catalog) {
   std::vector<std::string> names;
-  names.reserve(catalog.size());
-  for (const Entry& entry : catalog) names.push_back(entry.name);
+  for (const auto& entry : catalog) names.emplace_back(entry.name);
   return names;
 }
 

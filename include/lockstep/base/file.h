@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/types.h"
 
 namespace lockstep {
 
@@ -96,7 +97,7 @@ void write_part(const std::filesystem::path& path, std::int64_t offset, std::str
 /// file. Errors: DataError with the path and the reason.
 int open_to_append(const std::filesystem::path& path, int flags = 0);
 
-class AtomicFile {
+class AtomicFile : NoCopy {
  public:
   /// Makes a file in the directory of `path`, without a name, so that it is gone with this process whatever
   /// ends it; where the file system has no such files, under the name of `path` with ".partial-" and random
@@ -106,8 +107,6 @@ class AtomicFile {
   explicit AtomicFile(const std::filesystem::path& path);
   /// Removes what was not committed.
   ~AtomicFile();
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);
   /// Syncs the file, gives it its name, and syncs the directory. Nothing may be written afterwards.

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/types.h"
+
 namespace spdlog {
 class logger;
 }
@@ -51,12 +53,10 @@ void add_log_file(const std::filesystem::path& path);
 /// file of add_log_file() alone (on ranks but the run's first, warnings to standard error), what stands on
 /// standard error begins with the name of the run, and a log file from before gets nothing. No other thread
 /// may write lines when it begins and ends.
-class RunLog {
+class RunLog : NoCopy {
  public:
   RunLog(const std::string& run, int rank);
   ~RunLog();
-  RunLog(const RunLog&) = delete;
-  RunLog& operator=(const RunLog&) = delete;
 
  private:
   std::shared_ptr<spdlog::logger> before_;

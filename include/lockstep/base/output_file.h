@@ -35,15 +35,13 @@ struct OutputRequest {
 /// would get what is no text; DataError if no file can be made there.
 void check_output(const OutputRequest& request);
 
-class OutputFile {
+class OutputFile : NoCopy {
  public:
   /// A FIFO blocks until somebody reads from it. Errors, of every call: DataError with the name and the
   /// system's reason.
   explicit OutputFile(const std::string& name);
   /// A file that was not committed is removed.
   ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
 
   void write(std::string_view bytes);
   /// Nothing may be written afterwards.

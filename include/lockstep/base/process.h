@@ -38,12 +38,10 @@ std::string host_name();
 /// is asked. To be made before other threads are, MPI's too: only then are the signals blocked in these as
 /// well. One at a time. Its end, in the same thread, leaves all as it was: signals that have come are
 /// forgotten.
-class StopSignals {
+class StopSignals : NoCopy {
  public:
   StopSignals();
   ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
 
  private:
   sigset_t mask_before_{};

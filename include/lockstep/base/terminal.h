@@ -38,9 +38,9 @@ void erase_live_row();
 /// Erases it and calls `write`, while no other thread draws.
 void print_above_live_row(const std::function<void()>& write);
 
-/// Breaks lines at spaces where they are wider than `columns`; continued lines are indented. A word that is
-/// wider is left whole. `used`: columns that are taken before the first line.
-std::string wrap_lines(std::string_view text, int columns, int used = 0);
+/// Breaks lines at spaces where they are wider than `columns`; continued lines are indented by so many. A
+/// word that is wider is left whole. `used`: columns that are taken before the first line.
+std::string wrap_lines(std::string_view text, int columns, int used = 0, int indent = 2);
 
 /// The text as a terminal may show it: control characters but line ends and tabs, marks of the direction of
 /// writing and bytes that are no UTF-8 as excerpt() writes them. Paths can have any of them.

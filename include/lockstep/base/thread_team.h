@@ -18,12 +18,10 @@ namespace lockstep {
 /// Cores that this process may use; all of the machine if the system does not report them.
 int cores_at_hand();
 
-class ThreadTeam {
+class ThreadTeam : NoCopy {
  public:
   explicit ThreadTeam(int threads);
   ~ThreadTeam();
-  ThreadTeam(const ThreadTeam&) = delete;
-  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int size() const { return static_cast<int>(others_.size()) + 1; }
 

@@ -84,15 +84,13 @@ std::vector<std::string> trace_threads();
 void name_trace_thread(const char* name);
 
 /// An event from here to the end of the scope.
-class TraceSpan {
+class TraceSpan : NoCopy {
  public:
   explicit TraceSpan(TraceKind kind, Index detail = -1)
       : begin_(trace_records() ? trace_clock() : 0), detail_(detail), kind_(kind) {}
   ~TraceSpan() {
     if (begin_ != 0) trace_event(kind_, begin_, trace_clock(), detail_);
   }
-  TraceSpan(const TraceSpan&) = delete;
-  TraceSpan& operator=(const TraceSpan&) = delete;
 
  private:
   std::int64_t begin_;

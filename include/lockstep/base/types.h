@@ -24,6 +24,13 @@ constexpr decltype(auto) at(Container&& container, Index i) {
   return std::forward<Container>(container)[static_cast<std::size_t>(i)];
 }
 
+/// Base of classes whose objects are neither copied nor moved.
+struct NoCopy {
+  NoCopy() = default;
+  NoCopy(const NoCopy&) = delete;
+  NoCopy& operator=(const NoCopy&) = delete;
+};
+
 /// The integers begin <= i < end.
 struct Range {
   Index begin = 0;
@@ -51,6 +58,12 @@ inline Range split_evenly(Index total, Index parts, Index part, Index alignment 
   const Index begin = part * size + std::min(part, longer);
   const Index end = begin + size + (part < longer ? 1 : 0);
   return {std::min(begin * alignment, total), std::min(end * alignment, total)};
+}
+
+/// Likewise of a range, from its begin on.
+inline Range split_evenly(Range whole, Index parts, Index part, Index alignment = 1) {
+  const Range within = split_evenly(whole.size(), parts, part, alignment);
+  return {whole.begin + within.begin, whole.begin + within.end};
 }
 
 /// The part of split_evenly(total, parts, ...) that holds `i`. Requires 0 <= i < total.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -26,6 +27,18 @@ class AgreedError : public Error {
 /// which the other ranks wait, and they would never come here.
 void agree(Communicator& comm, const std::function<void()>& work);
 
+/// *Collective.* Likewise; gives the result of `work`, of each rank its own.
+template <class Work>
+requires(!std::is_void_v<std::invoke_result_t<const Work&>>) auto agree(Communicator& comm,
+                                                                        const Work& work) {
+  std::optional<std::invoke_result_t<const Work&>> result;
+  agree(comm, [&] { result.emplace(work()); });
+  return *std::move(result);
+}
+
+/// *Collective.* Runs `work` on rank 0 alone, likewise.
+void agree_on_first(Communicator& comm, const std::function<void()>& work);
+
 /// *Collective.* Whether it is true on all ranks.
 bool all_true(Communicator& comm, bool mine);
 
@@ -35,6 +48,13 @@ std::vector<Number> gather_numbers(Communicator& comm, std::type_identity_t<Numb
   std::vector<Number> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(as_buffer(std::span<const Number>(&mine, 1)), as_buffer(std::span(all)));
   return all;
+}
+
+/// *Collective.* The root's number, or its bool, everywhere.
+template <class Value>
+Value broadcast_value(Communicator& comm, Value mine, int root = 0) {
+  comm.broadcast(as_buffer(std::span(&mine, 1)), root);
+  return mine;
 }
 
 /// *Collective, blocking.* On rank 0 the records of all ranks, in order of the ranks; nothing elsewhere.

@@ -12,13 +12,11 @@
 
 namespace lockstep {
 
-class ProgressThread {
+class ProgressThread : NoCopy {
  public:
   /// *Collective, blocking.* It sleeps until resume(). Requires `comm.takes_threads()`.
   explicit ProgressThread(Communicator& comm);
   ~ProgressThread();
-  ProgressThread(const ProgressThread&) = delete;
-  ProgressThread& operator=(const ProgressThread&) = delete;
 
   /// From now on it calls in at short intervals; other calls go on beside it.
   void resume();

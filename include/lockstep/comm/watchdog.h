@@ -42,14 +42,12 @@ void note_step(Index step);
 /// The stage of the model that this rank runs.
 void note_stage(Index stage);
 
-class Watchdog {
+class Watchdog : NoCopy {
  public:
   /// *Collective.* Watches the calling thread, whatever communicators it calls, until it is destroyed there.
   /// `ranks_per_node`: see Communicator::split_by_node.
   Watchdog(Communicator& comm, const CommOptions& options, Index ranks_per_node);
   ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
  private:
   class Watcher;

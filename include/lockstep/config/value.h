@@ -2,10 +2,12 @@
 // errors. The text is the same in TOML (without the quotes and brackets) and on the command line.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -88,63 +90,42 @@ struct ValueType<PipelineSchedule> {
 
 /// The names of an enum's values in the config, in the order of the values.
 template <class E>
-inline constexpr std::array<std::string_view, 0> kEnumNames{};
-template <>
-inline constexpr auto kEnumNames<DataMode> = std::to_array<std::string_view>({"shard", "full"});
-template <>
-inline constexpr auto kEnumNames<MemoryMode> = std::to_array<std::string_view>({"auto", "load", "stream"});
-template <>
-inline constexpr auto kEnumNames<ShardOrder> = std::to_array<std::string_view>({"shuffled", "contiguous",
-                                                                                "strided"});
-template <>
-inline constexpr auto kEnumNames<RecordShape> = std::to_array<std::string_view>({"auto", "row", "image",
-                                                                                 "sequence"});
-template <>
-inline constexpr auto kEnumNames<ShardBy> = std::to_array<std::string_view>({"auto", "record", "file"});
-template <>
-inline constexpr auto kEnumNames<Reshuffle> = std::to_array<std::string_view>({"shard", "global", "batch"});
-template <>
-inline constexpr auto kEnumNames<Tail> = std::to_array<std::string_view>({"keep", "drop"});
-template <>
-inline constexpr auto kEnumNames<Header> = std::to_array<std::string_view>({"auto", "yes", "no"});
-template <>
-inline constexpr auto kEnumNames<WindowScale> = std::to_array<std::string_view>({"none", "last", "standard"});
-template <>
-inline constexpr auto kEnumNames<FillGaps> = std::to_array<std::string_view>({"none", "last", "zero"});
-template <>
-inline constexpr auto kEnumNames<OnBadRecord> = std::to_array<std::string_view>({"fail", "skip"});
-template <>
-inline constexpr auto kEnumNames<Reduction> = std::to_array<std::string_view>({"native", "ordered"});
-template <>
-inline constexpr auto kEnumNames<StagePlacement> = std::to_array<std::string_view>({"neighbours", "spread"});
-template <>
-inline constexpr auto kEnumNames<Precision> = std::to_array<std::string_view>({"fp32", "bf16"});
-template <>
-inline constexpr auto kEnumNames<ServerMode> = std::to_array<std::string_view>({"sync", "bounded", "async"});
-template <>
-inline constexpr auto kEnumNames<OnDesync> = std::to_array<std::string_view>({"stop", "rebroadcast"});
-template <>
-inline constexpr auto kEnumNames<OnNan> = std::to_array<std::string_view>({"stop", "skip"});
-template <>
-inline constexpr auto kEnumNames<Hang> = std::to_array<std::string_view>({"loop", "skip"});
-template <>
-inline constexpr auto kEnumNames<ProgressStyle> = std::to_array<std::string_view>({"auto", "live", "plain",
-                                                                                   "none"});
-template <>
-inline constexpr auto kEnumNames<PlanStyle> = std::to_array<std::string_view>({"short", "full"});
+struct EnumNames {
+  std::array<std::string_view, 4> names;  ///< "" behind the last of them
+};
+inline constexpr std::tuple kEnumNames{EnumNames<DataMode>{{"shard", "full"}},
+                                       EnumNames<MemoryMode>{{"auto", "load", "stream"}},
+                                       EnumNames<ShardOrder>{{"shuffled", "contiguous", "strided"}},
+                                       EnumNames<RecordShape>{{"auto", "row", "image", "sequence"}},
+                                       EnumNames<ShardBy>{{"auto", "record", "file"}},
+                                       EnumNames<Reshuffle>{{"shard", "global", "batch"}},
+                                       EnumNames<Tail>{{"keep", "drop"}},
+                                       EnumNames<Header>{{"auto", "yes", "no"}},
+                                       EnumNames<WindowScale>{{"none", "last", "standard"}},
+                                       EnumNames<FillGaps>{{"none", "last", "zero"}},
+                                       EnumNames<OnBadRecord>{{"fail", "skip"}},
+                                       EnumNames<Reduction>{{"native", "ordered"}},
+                                       EnumNames<StagePlacement>{{"neighbours", "spread"}},
+                                       EnumNames<Precision>{{"fp32", "bf16"}},
+                                       EnumNames<ServerMode>{{"sync", "bounded", "async"}},
+                                       EnumNames<OnDesync>{{"stop", "rebroadcast"}},
+                                       EnumNames<OnNan>{{"stop", "skip"}},
+                                       EnumNames<Hang>{{"loop", "skip"}},
+                                       EnumNames<ProgressStyle>{{"auto", "live", "plain", "none"}},
+                                       EnumNames<PlanStyle>{{"short", "full"}}};
 
 template <class E>
 requires std::is_enum_v<E>
 struct ValueType<E> {
   static constexpr ValueKind kKind = ValueKind::kText;
+  static constexpr const auto& kNames = std::get<EnumNames<E>>(kEnumNames).names;
   static std::optional<E> parse(std::string_view text) {
-    for (std::size_t i = 0; i < kEnumNames<E>.size(); ++i) {
-      if (kEnumNames<E>[i] == text) return static_cast<E>(i);
-    }
-    return std::nullopt;
+    const auto found = std::ranges::find(kNames, text);
+    if (text.empty() || found == kNames.end()) return std::nullopt;
+    return static_cast<E>(found - kNames.begin());
   }
-  static std::string text(E value) { return std::string(kEnumNames<E>.at(static_cast<std::size_t>(value))); }
-  static std::vector<std::string> names() { return {kEnumNames<E>.begin(), kEnumNames<E>.end()}; }
+  static std::string text(E value) { return std::string(kNames.at(static_cast<std::size_t>(value))); }
+  static std::vector<std::string> names() { return {kNames.begin(), std::ranges::find(kNames, "")}; }
 };
 
 }  // namespace lockstep

@@ -101,7 +101,9 @@ struct Plan {
   Index divided_size() const;
   Index divided_elsewhere(Index rank) const;
   /// The replicas of `rank` that its thread `thread` runs.
-  Range thread_replicas(Index rank, Index thread) const;
+  Range thread_replicas(Index rank, Index thread) const {
+    return split_evenly(hosted_by(rank), threads, thread);
+  }
   /// A plan of these ranks and replicas, to exchange other buckets.
   Plan without_buckets() const;
 };

@@ -29,7 +29,10 @@ namespace {
 std::string list_topics() {
   const TextEntry first = embedded_entries("texts/help.txt").front();
   std::string text = fmt::format("{}\n\nGuides\n", fmt::join(first.get_all("topic"), "\n"));
-  for (const Guide& guide : guides()) text += fmt::format("  {:<28}{}\n", guide.name, guide_title(guide));
+  for (const Guide& guide : guides()) {
+    const std::string_view title = guide.text.substr(guide.text.find_first_not_of("# "));
+    text += fmt::format("  {:<28}{}\n", guide.name, title.substr(0, title.find('\n')));
+  }
   return text + fmt::format("\nOther topics\n  {}\n", fmt::join(first.get_all("other"), "\n  "));
 }
 
@@ -105,7 +108,7 @@ std::string version_text() {
       fmt::format("lockstep {}\ncommit: {}\nbuild: {}, for {}\n", build.version, build.commit,
                   build.type.empty() ? "no type" : build.type,
                   build.architecture == "native" ? "the machine it was built on" : build.architecture);
-  for (const std::string& fact : build_facts()) text += fact + "\n";
+  for (const auto& [name, value] : build_facts()) text += fmt::format("{}: {}\n", name, value);
   std::vector<std::string> libraries;
   for (const Library& library : build.libraries) {
     libraries.push_back(fmt::format("{} {}", library.name, library.version));

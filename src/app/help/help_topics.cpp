@@ -97,12 +97,6 @@ std::string guide_page(std::string_view text) {
   return page;
 }
 
-std::string_view guide_title(const Guide& guide) {
-  std::string_view title = guide.text.substr(0, guide.text.find('\n'));
-  while (title.starts_with('#') || title.starts_with(' ')) title.remove_prefix(1);
-  return title;
-}
-
 std::vector<GuideSection> find_sections(std::string_view words) {
   const std::string wanted = plain(words);
   std::vector<GuideSection> found;

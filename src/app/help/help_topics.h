@@ -43,9 +43,6 @@ inline constexpr int kNamed = 1000;
 /// one.
 std::vector<GuideSection> find_sections(std::string_view words);
 
-/// The title of a guide: its first line, without the mark.
-std::string_view guide_title(const Guide& guide);
-
 /// A catalog as a table: the heads, and a row for each entry, whose first cell is its name in backticks,
 /// perhaps with arguments behind it.
 struct CatalogTable {

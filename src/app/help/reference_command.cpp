@@ -55,23 +55,12 @@ CatalogTable presets() {
   return table;
 }
 
-std::string_view to_words(TargetKind targets) {
-  switch (targets) {
-    case TargetKind::kClass:
-      return "classes";
-    case TargetKind::kBinary:
-      return "binary";
-    case TargetKind::kValue:
-      return "values";
-  }
-  return "";
-}
-
 CatalogTable metrics() {
   CatalogTable table{"Metrics (`eval.metrics`)", {{"name", "meaning", "targets"}}};
   for (const MetricEntry& entry : metric_catalog()) {
+    constexpr std::string_view kKinds[] = {"classes", "binary", "values"};  // as TargetKind
     std::vector<std::string_view> targets;
-    for (const TargetKind kind : entry.targets) targets.push_back(to_words(kind));
+    for (const TargetKind kind : entry.targets) targets.push_back(kKinds[static_cast<std::size_t>(kind)]);
     table.rows.push_back({code(entry.name), entry.help, fmt::format("{}", fmt::join(targets, ", "))});
   }
   return table;

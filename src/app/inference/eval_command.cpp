@@ -90,8 +90,8 @@ void evaluate_sets(const EvaluationContext& context, const TrainedModel& trained
                         kExitTraining);
     }
   }
-  agree(comm, [&] {
-    if (comm.rank() > 0 || !line.has("json")) return;
+  agree_on_first(comm, [&] {
+    if (!line.has("json")) return;
     // Names of classes are texts of the user's files.
     constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
     write_output(line.text("json"), json.dump(2, ' ', false, kReplace) + "\n");

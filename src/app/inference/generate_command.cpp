@@ -52,15 +52,13 @@ std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabu
 
 // Prints tokens as they come, unless standard output gets JSON. A token may be a part of a character, which
 // waits for the rest.
-class TokenPrinter {
+class TokenPrinter : NoCopy {
  public:
   TokenPrinter(const Vocabulary& vocabulary, bool shows) : vocabulary_(vocabulary), shows_(shows) {}
   ~TokenPrinter() {
     if (shows_) print(waiting_ + "\n");
     std::fflush(stdout);  // before the log, which may go to the same file
   }
-  TokenPrinter(const TokenPrinter&) = delete;
-  TokenPrinter& operator=(const TokenPrinter&) = delete;
 
   void print(std::span<const Index> tokens) {
     if (!shows_) return;

@@ -55,8 +55,7 @@ std::vector<FeatureColumn> columns_of(const TrainedModel& trained, const RecordS
 const FeatureColumn& find_column(const std::vector<FeatureColumn>& columns, const std::string& name) {
   const auto found = std::ranges::find(columns, name, &FeatureColumn::name);
   if (found != columns.end()) return *found;
-  std::vector<std::string> names;
-  for (const FeatureColumn& column : columns) names.push_back(column.name);
+  const std::vector<std::string> names = catalog_names(columns);
   throw ConfigError("--partial: the model has no column {}{} (columns: {})", in_quotes(name),
                     suggestion(name, names), listed(names));
 }
@@ -106,8 +105,7 @@ struct ImportanceInputs {
 // *Collective.* Rank 0 prints the answer, and writes it where that is asked for.
 template <class Result>
 void report(const ImportanceInputs& inputs, const Result& result) {
-  agree(inputs.comm, [&] {
-    if (inputs.comm.rank() > 0) return;
+  agree_on_first(inputs.comm, [&] {
     print_report(inputs.line, to_text(result));
     if (inputs.line.has("csv")) write_output(inputs.line.text("csv"), to_csv(result));
     if (inputs.line.has("json")) write_output(inputs.line.text("json"), to_json(result));
@@ -151,15 +149,13 @@ void show_importance(const ImportanceInputs& inputs) {
 void show_dependence(const ImportanceInputs& inputs) {
   const TrainedModel& trained = inputs.trained;
   const RecordSource& source = *inputs.source();
-  const FeatureColumn* column = nullptr;
-  std::vector<LabelScale> scales;
-  agree(inputs.comm, [&] {
-    column = &find_column(inputs.columns, inputs.request.partial);
-    scales = read_label_scales(trained.schema());
+  const auto [column, scales] = agree(inputs.comm, [&] {
+    return std::pair(&find_column(inputs.columns, inputs.request.partial),
+                     read_label_scales(trained.schema()));
   });
   const std::vector<Scalar> found = read_feature(source, column->features.begin, inputs.comm);
-  std::vector<ColumnValue> grid;
-  agree(inputs.comm, [&] { grid = column_values(*column, found, inputs.request.points); });
+  std::vector<ColumnValue> grid =
+      agree(inputs.comm, [&] { return column_values(*column, found, inputs.request.points); });
   ModelRunner runner(inputs.comm, trained);
   std::vector<std::vector<double>> means =
       partial_dependence(runner.prediction(), scales, source, trained.values(), column->features, grid);
@@ -192,8 +188,7 @@ ImportanceFlags read_importance_flags(const CommandLine& line) {
 }
 
 int importance_command(Communicator& comm, const CommandLine& line) {
-  ImportanceFlags request;
-  agree(comm, [&] { request = read_importance_flags(line); });
+  const ImportanceFlags request = agree(comm, [&] { return read_importance_flags(line); });
   FinishedRun run = open_finished_run(comm, line);
   Split split = Split::kValidation;
   std::optional<TrainedModel> trained;

@@ -19,8 +19,6 @@
 #include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/data/kinds/kind.h"
 #include "lockstep/data/table/schema/kept_columns.h"
-#include "lockstep/data/text/texts.h"
-#include "lockstep/data/windows/time_windows.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -112,8 +110,7 @@ PredictRequest read_predict_request(const CommandLine& line) {
 
 int predict_command(Communicator& comm, const CommandLine& line) {
   const Stopwatch watch;
-  PredictRequest request;
-  agree(comm, [&] { request = read_predict_request(line); });
+  PredictRequest request = agree(comm, [&] { return read_predict_request(line); });
   FinishedRun run = open_finished_run(comm, line);
   std::optional<TrainedModel> trained;
   agree(comm, [&] {

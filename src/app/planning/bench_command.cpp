@@ -43,8 +43,7 @@ TrainingResult train_steps(Communicator& comm, const Experiment& experiment, Ind
 
 StepRate measure_step(Communicator& comm, const Experiment& experiment, const SampleFlops& flops) {
   const TrainingResult first = train_steps(comm, experiment, kFirstSteps);
-  double once = first.seconds / kFirstSteps;
-  comm.broadcast(as_buffer(std::span(&once, 1)), 0);
+  const double once = broadcast_value(comm, first.seconds / kFirstSteps);
   const Index steps = std::clamp<Index>(static_cast<Index>(kStepSeconds / once), kFirstSteps, 10'000);
   const TrainingResult result = train_steps(comm, experiment, steps);
   const Index samples = result.progress.samples;
@@ -115,8 +114,9 @@ void divide_step(Communicator& comm, const Experiment& experiment, const Plan& p
 
 int bench_command(Communicator& comm, const CommandLine& line) {
   const Index hosts = find_placement(comm).hosts();
+  const ConfigText text = read_config_together(comm, line.text("config"));
   Config config =
-      load_training_config_together(comm, line, read_config_together(comm, line.text("config")), hosts);
+      agree(comm, [&] { return load_training_config(line, text, {.ranks = comm.size(), .hosts = hosts}); });
   agree(comm, [&] {
     refuse_missing_precision(config);
     refuse_stages(config);
@@ -156,8 +156,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.step.threads = plan.dist.threads;
   report.step.accumulate = experiment.config.train.accumulate;
   divide_step(comm, experiment, plan.dist, report.step);
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
+  agree_on_first(comm, [&] {
     print_report(line, to_text(report));
     if (line.has("json")) write_output(line.text("json"), to_json(report));
   });

@@ -80,25 +80,21 @@ void read_refused_trial(ViewedRun& run, const RunDirectory& directory) {
   });
 }
 
-// Clears the fields of a record that the lines of metrics.jsonl fill in again.
-void forget_metrics(ViewedRun& run) {
-  RunRecord& record = run.record;
-  record.progress = {};
-  record.seconds = 0;
-  record.timed = {};
-  record.figures.clear();
-  record.last.clear();
-  record.deciding.clear();
-  record.kept = {};
-}
-
 // The record of a run that has not ended may be some seconds behind its metrics.
 void read_metrics(ViewedRun& run, const RunDirectory& directory) {
   RunRecord& record = run.record;
   const double kept_step = record.is_complete() ? static_cast<double>(record.kept.step) : -1;
   const std::string average = record.kept.average;
   const bool ended = record.has_ended();
-  if (!ended) forget_metrics(run);
+  if (!ended) {  // the lines fill these in again
+    record.progress = {};
+    record.seconds = 0;
+    record.timed = {};
+    record.figures.clear();
+    record.last.clear();
+    record.deciding.clear();
+    record.kept = {};
+  }
   double ranks_step = 0;
   run.metrics = read_metrics_history(directory.metrics(), kept_step, [&](const MetricsLine& line) {
     if (line.kind == "ranks") ranks_step = line.step;

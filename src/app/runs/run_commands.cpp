@@ -44,7 +44,7 @@ ViewSize terminal_size() {
 
 // The whole terminal while it lives: keys come one by one, and what stood there comes back at the end. A
 // signal to end interrupts waiting, so that the terminal is left as it was.
-class Screen {
+class Screen : NoCopy {
  public:
   Screen() {
     struct sigaction action {};
@@ -66,8 +66,6 @@ class Screen {
     std::fflush(stdout);
     if (has_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
-  Screen(const Screen&) = delete;
-  Screen& operator=(const Screen&) = delete;
 
   void draw(const std::vector<std::string>& lines) const {
     std::string text = "\x1b[H";  // to the first row

@@ -40,8 +40,7 @@ std::unique_ptr<StepTracer> start_trace(Communicator& comm, const Experiment& ex
   const TraceRequest request = parse_trace("report.trace", experiment.config.report.trace);
   if (!request.any()) return nullptr;
   const RunDirectory directory{experiment.config.run.dir};
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
+  agree_on_first(comm, [&] {
     std::error_code ignored;
     std::filesystem::remove(directory.trace(), ignored);
     std::filesystem::remove_all(directory.traces(), ignored);

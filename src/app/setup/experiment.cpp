@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "lockstep/base/catalog.h"
@@ -15,7 +14,6 @@
 #include "lockstep/data/loading/streamed_records.h"
 #include "lockstep/data/parts/validation_split.h"
 #include "lockstep/data/text/vocabulary.h"
-#include "lockstep/distributed/update.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/metrics.h"

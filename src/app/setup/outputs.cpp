@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "catalogs.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/output_file.h"
@@ -40,16 +40,10 @@ std::vector<HyperParameter> hyperparameters(const Config& config) {
   return parameters;
 }
 
-std::vector<std::string> tensor_names(const Model& model) {
-  std::vector<std::string> names;
-  for (const ParamInfo& param : model.layout().params) names.push_back(param.name);
-  return names;
-}
-
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 // A new file of which only this process knows.
-class UnnamedFile {
+class UnnamedFile : NoCopy {
  public:
   UnnamedFile() {
     std::error_code error;
@@ -59,8 +53,6 @@ class UnnamedFile {
     if (descriptor_ < 0) fail(error ? error.message() : std::strerror(errno));
     ::unlink(name.c_str());
   }
-  UnnamedFile(const UnnamedFile&) = delete;
-  UnnamedFile& operator=(const UnnamedFile&) = delete;
   ~UnnamedFile() { ::close(descriptor_); }
 
   void write(std::string_view bytes) {
@@ -167,7 +159,7 @@ RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& p
                 .every_line = config.run.log_every == 1},
       .measure = experiment.deciding_measure(),
       .hyperparameters = std::nullopt,
-      .tensors = tensor_names(*experiment.model),
+      .tensors = catalog_names(experiment.model->layout().params),
       .average = [&plan](Index step) { return plan.is_averaged(step) ? plan.describe_average() : ""; }};
   if (config.report.tensorboard) settings.hyperparameters = hyperparameters(config);
   return settings;
@@ -181,7 +173,7 @@ void spool_standard_input(Communicator& comm) {
       if (!file) file.emplace();
       if (comm.rank() == 0) count = read_piece(piece);
     });
-    comm.broadcast(as_buffer(std::span(&count, 1)), 0);
+    count = broadcast_value(comm, count);
     if (count > 0) comm.broadcast(as_buffer(std::span(piece).first(static_cast<std::size_t>(count))), 0);
     agree(comm, [&] { file->write(std::string_view(piece).substr(0, static_cast<std::size_t>(count))); });
   }

@@ -8,11 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"

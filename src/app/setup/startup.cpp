@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -20,9 +19,7 @@
 #include "lockstep/comm/checked_communicator.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/toml.h"
-#include "lockstep/math/kernels.h"
 #include "lockstep/report/live/run_output.h"
-#include "run_config.h"
 
 namespace lockstep {
 namespace {
@@ -61,70 +58,13 @@ void add_lines(const std::string& text, std::vector<std::string>& lines) {
 }  // namespace
 
 ConfigText read_config_together(Communicator& comm, const std::string& file) {
-  ConfigText text;
-  agree(comm, [&] {
-    if (comm.rank() == 0 && !file.empty()) text = read_config_file(file);
-  });
-  text.file = broadcast_text(comm, text.file);
-  text.text = broadcast_text(comm, text.text);
-  return text;
-}
-
-Config load_training_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text,
-                                     Index hosts) {
-  Config config;
-  agree(comm, [&] { config = load_training_config(line, text, {.ranks = comm.size(), .hosts = hosts}); });
-  return config;
-}
-
-Config load_run_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text) {
-  Config config;
-  agree(comm, [&] { config = load_run_config(line, text); });
-  return config;
+  const ConfigText text =
+      agree(comm, [&] { return comm.rank() == 0 && !file.empty() ? read_config_file(file) : ConfigText(); });
+  return {.file = broadcast_text(comm, text.file), .text = broadcast_text(comm, text.text)};
 }
 
 std::string config_of_run(const CommandLine& line, const RunDirectory& run) {
   return line.has("config") ? line.text("config") : run.config().string();
-}
-
-bool wants_multiple_threads(const CommandLine& line) {
-  try {
-    ConfigText text;
-    if (line.has("config")) text = read_config_file(line.text("config"));
-    return load_config(line, text, known_options()).distribute.progress_thread;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-std::unique_ptr<ProgressThread> make_progress_thread(Communicator& comm, const DistOptions& options) {
-  if (!options.progress_thread || comm.size() == 1) return nullptr;
-  agree(comm, [&] {
-    if (comm.takes_threads()) return;
-    throw Error(
-        "distribute.progress_thread needs MPI_THREAD_MULTIPLE, which MPI did not provide here: set it to "
-        "false, or use an MPI library built with it; where only rank 0 can read the config file, give all "
-        "ranks --distribute.progress_thread true as a flag",
-        kExitComm);
-  });
-  return std::make_unique<ProgressThread>(comm);
-}
-
-void refuse_singletons(const Communicator& comm) {
-  if (comm.size() > 1) return;
-  // Variables of srun, Open MPI, MPICH and its relatives (Hydra, Intel, Cray PALS), and Flux. SLURM_NTASKS
-  // alone proves nothing: a batch script sees it before it has started anything.
-  for (const char* variable :
-       {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "FLUX_JOB_SIZE"}) {
-    const Index tasks = environment_number(variable).value_or(1);
-    error_if(
-        tasks > 1,
-        "the launcher started {} tasks ({}={}), but MPI ({}) sees a world of one: each task would train "
-        "alone. Start with the mpirun of that MPI (mpirun -np {} trainer ...), or give srun the right "
-        "plug-in (srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist). If the variable is "
-        "left over from another start: unset {}",
-        tasks, variable, tasks, mpi_library(), tasks, variable);
-  }
 }
 
 void refuse_different_commands(Communicator& comm, const CommandLine& line) {
@@ -137,30 +77,18 @@ void refuse_different_commands(Communicator& comm, const CommandLine& line) {
 void refuse_differences(Communicator& comm, const Config& config) {
   refuse_if_different(comm, "config", fmt::format("hash {:016x}", config_hash(config, known_options())),
                       "Give all ranks the same flags.");
-  std::string program_hash;
-  agree(comm, [&] { program_hash = fmt::format("hash {:016x}", hash_text(read_file("/proc/self/exe"))); });
-  refuse_if_different(comm, "program", program_hash, "Install the same build of trainer on all hosts.");
+  const std::uint64_t program = agree(comm, [] { return hash_text(read_file("/proc/self/exe")); });
+  refuse_if_different(comm, "program", fmt::format("hash {:016x}", program),
+                      "Install the same build of trainer on all hosts.");
 }
 
 void refuse_different_data(Communicator& comm, std::span<const RecordSource* const> sources) {
   refuse_if_different(comm, "data", describe_sizes(sources), "Copy the same files to all hosts.");
 }
 
-void warn_of_few_cores(Communicator& comm, Index threads) {
-  const std::string warning = few_cores_warning(gather_numbers(comm, cores_at_hand()), threads);
-  if (comm.rank() == 0 && !warning.empty()) log_warning("{}", warning);
-}
-
 std::string to_string(Bf16Support support) {
-  switch (support) {
-    case Bf16Support::kNone:
-      return "none";
-    case Bf16Support::kEmulated:
-      return "emulated";
-    case Bf16Support::kNative:
-      return "native";
-  }
-  return "";
+  constexpr const char* kNames[] = {"none", "emulated", "native"};  // as Bf16Support
+  return kNames[static_cast<std::size_t>(support)];
 }
 
 std::string describe_precision(const Config& config) {
@@ -179,11 +107,12 @@ void refuse_missing_precision(const Config& config) {
       can_emulate ? ", or for a test, slowly, --debug.emulate_bf16 true" : ", which any CPU has");
 }
 
-std::vector<std::string> build_facts() {
-  return {fmt::format("MPI: {}", mpi_library()), fmt::format("kernels: {}", kernel_back_end()),
-          fmt::format("bf16: {}", to_string(bf16_support())), fmt::format("compiler: {}", __VERSION__),
-          fmt::format("collectives compared over the ranks before each call: {}",
-                      kChecksCollectives ? "yes" : "no")};
+std::vector<std::pair<std::string, std::string>> build_facts() {
+  return {{"MPI", mpi_library()},
+          {"kernels", kernel_back_end()},
+          {"bf16", to_string(bf16_support())},
+          {"compiler", __VERSION__},
+          {"collectives compared over the ranks before each call", kChecksCollectives ? "yes" : "no"}};
 }
 
 std::string describe_size(const RecordSource& source) {
@@ -216,26 +145,10 @@ void log_notes(std::span<const RecordSource* const> sources, std::size_t shown) 
   }
 }
 
-void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan) {
-  if (comm.rank() != 0) return;
-  for (const std::string& doubt : find_doubts(experiment.fit(*experiment.train), plan))
-    log_warning("{}", doubt);
-}
-
-std::string list_rejects(std::span<const RecordSource* const> sources) {
-  std::string text;
-  for (const RecordSource* source : sources) {
-    for (const std::string& reject : source->rejects()) text += reject + "\n";
-  }
-  return text;
-}
-
 std::string read_together(Communicator& comm, const std::filesystem::path& file) {
-  std::string text;
-  agree(comm, [&] {
-    if (comm.rank() == 0 && is_there(file)) text = read_file(file);
-  });
-  return broadcast_text(comm, text);
+  return broadcast_text(comm, agree(comm, [&] {
+                          return comm.rank() == 0 && is_there(file) ? read_file(file) : std::string();
+                        }));
 }
 
 }  // namespace lockstep

@@ -7,11 +7,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/comm/progress_thread.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/record_source.h"
@@ -23,27 +23,10 @@ namespace lockstep {
 /// *Collective.* Rank 0 reads the config file, if one is named; every rank gets its text. Errors:
 /// AgreedError.
 ConfigText read_config_together(Communicator& comm, const std::string& file);
-/// *Collective.* load_training_config() for these ranks, which are on so many hosts. Errors: AgreedError.
-Config load_training_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text,
-                                     Index hosts);
-/// *Collective.* load_run_config(). Errors: AgreedError.
-Config load_run_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text);
 /// The file that --config names, else that of the run.
 std::string config_of_run(const CommandLine& line, const RunDirectory& run);
 
-/// *Local, before there are ranks.* Whether the config, as far as this host can read it, wants several
-/// threads that talk to other ranks. Errors in it are reported later, by all ranks together.
-bool wants_multiple_threads(const CommandLine& line);
-
-/// *Collective.* A helper thread if the config wants one. Errors: AgreedError if MPI does not provide for it
-/// on all ranks.
-std::unique_ptr<ProgressThread> make_progress_thread(Communicator& comm, const DistOptions& options);
-
 // Checks before a run, against the ways in which a launch can go wrong without anybody noticing.
-
-/// Refuses when a launcher started several tasks but MPI knows of one: each would train alone.
-/// Errors: ConfigError with the fix.
-void refuse_singletons(const Communicator& comm);
 
 /// *Collective.* Refuses when a rank was given another command. Errors: AgreedError naming the ranks.
 void refuse_different_commands(Communicator& comm, const CommandLine& line);
@@ -54,9 +37,6 @@ void refuse_differences(Communicator& comm, const Config& config);
 
 /// *Collective.* Refuses when a rank has data of another size. Errors: AgreedError naming the ranks.
 void refuse_different_data(Communicator& comm, std::span<const RecordSource* const> sources);
-
-/// *Collective.* Warns, with the corrected command line, if a rank has more threads than cores to run on.
-void warn_of_few_cores(Communicator& comm, Index threads);
 
 // The kernels of this machine: whether they multiply as the config wants.
 
@@ -69,9 +49,8 @@ std::string describe_precision(const Config& config);
 /// *Local*: call it where ranks agree(). Errors: ConfigError if this rank cannot run train.precision.
 void refuse_missing_precision(const Config& config);
 
-// The facts about this build that `trainer --version` prints.
-
-std::vector<std::string> build_facts();
+/// The facts about this build that `trainer --version` prints, by name.
+std::vector<std::pair<std::string, std::string>> build_facts();
 
 // Reports on data sets beside their records: the schema that a run keeps, and what was left out.
 
@@ -82,12 +61,6 @@ inline constexpr std::size_t kAllLines = std::numeric_limits<std::size_t>::max()
 
 /// Logs the notes of all sources. Of each, `shown` lines are on the console; the log file has them all.
 void log_notes(std::span<const RecordSource* const> sources, std::size_t shown = kAllLines);
-
-/// Warns of what hardly can be meant of model, loss, data and batch together.
-void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan);
-
-/// The text of rejects.txt; "" if no record was left out.
-std::string list_rejects(std::span<const RecordSource* const> sources);
 
 /// *Collective.* Rank 0 reads a file, such as the schema of a run; "" if it is not there. Errors:
 /// AgreedError.

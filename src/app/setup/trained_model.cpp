@@ -1,12 +1,6 @@
 #include "trained_model.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -61,14 +55,13 @@ FinishedRun open_finished_run(const CommandLine& line) {
 
 FinishedRun open_finished_run(Communicator& comm, const CommandLine& line) {
   FinishedRun run;
-  agree(comm, [&] { run.directory = open_run_directory(line.text("model")); });
+  run.directory = agree(comm, [&] { return open_run_directory(line.text("model")); });
   const std::string file = config_of_run(line, run.directory);
-  run.config = load_run_config_together(comm, line, read_config_together(comm, file));
+  const ConfigText text = read_config_together(comm, file);
+  run.config = agree(comm, [&] { return load_run_config(line, text); });
   agree(comm, [&] { refuse_missing_precision(run.config); });
   refuse_differences(comm, run.config);
-  agree(comm, [&] {
-    if (comm.rank() == 0) check_outputs(line, files_read(line));
-  });
+  agree_on_first(comm, [&] { check_outputs(line, files_read(line)); });
   run.schema = read_together(comm, run.directory.schema());
   return run;
 }
@@ -155,31 +148,6 @@ PredictionContext ModelRunner::prediction() {
           .batch = trained_.config.eval.batch,
           .temperature = trained_.temperature(),
           .pipeline = pipeline_ ? &*pipeline_ : nullptr};
-}
-
-std::string find_model(const std::string& text) {
-  const std::size_t sign = text.rfind('@');
-  if (sign == std::string::npos || is_there(text)) return text;
-  const RunDirectory run{text.substr(0, sign)};
-  const std::string name = text.substr(sign + 1);
-  std::filesystem::path directory = run.checkpoints();
-  if (!is_there(directory)) directory = run.noted_checkpoints().value_or(directory);
-  const CheckpointDirectory checkpoints(directory);
-  std::vector<Index> steps = checkpoints.steps();
-  std::optional<Index> wanted = step_of(name);
-  if (name == "best") wanted = checkpoints.best();
-  if (name == "last" && !steps.empty()) wanted = steps.front();
-  if (wanted && std::ranges::find(steps, *wanted) != steps.end())
-    return checkpoints.finished(*wanted).string();
-  std::vector<std::string> known;
-  if (checkpoints.best()) known.emplace_back("best");
-  if (!steps.empty()) known.emplace_back("last");
-  std::ranges::reverse(steps);
-  for (const Index step : steps) known.push_back(fmt::format("step-{}", step));
-  throw ConfigError("{}: the run '{}' has no checkpoint {}; {}", in_quotes(text), run.root.string(),
-                    in_quotes(name),
-                    known.empty() ? fmt::format("there is none in '{}'", checkpoints.root().string())
-                                  : fmt::format("those that it has: {}", fmt::join(known, ", ")));
 }
 
 }  // namespace lockstep

@@ -18,7 +18,6 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/formats/format.h"
 #include "lockstep/data/kinds/kind.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/optim/schedule.h"
@@ -116,7 +115,7 @@ TrainedModel open_fold(Communicator& comm, Config config, const RunDirectory& ru
 // *Collective over the ranks of a trial.* Writes the predictions for the fold of a finished run into its
 // directory.
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
-  Config config = load_run_config_together(comm, line, text);
+  Config config = agree(comm, [&] { return load_run_config(line, text); });
   if (config.data.validation.empty()) return;  // the training on all records
   const RunDirectory run{config.run.dir};
   const TrainedModel trained = open_fold(comm, std::move(config), run);
@@ -129,12 +128,10 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
 // that is in no fold has empty cells.
 void join_fold_predictions(Communicator& comm, const SweepState& state) {
   const CommandLine first = state.line_of(state.rows().front());
-  const TrainedModel trained =
-      open_fold(comm, load_run_config_together(comm, first, state.text()), state.directory().trial(1));
-  agree(comm, [&] {
-    if (comm.rank() == 0) {
-      join_files(*trained.held.fold_of, trained.validation->skipped(), trained.loss->form().positions, state);
-    }
+  Config config = agree(comm, [&] { return load_run_config(first, state.text()); });
+  const TrainedModel trained = open_fold(comm, std::move(config), state.directory().trial(1));
+  agree_on_first(comm, [&] {
+    join_files(*trained.held.fold_of, trained.validation->skipped(), trained.loss->form().positions, state);
   });
 }
 
@@ -178,63 +175,58 @@ class CrossValidation {
     return std::ranges::count(std::span(state_.rows()).first(static_cast<std::size_t>(folds())), state,
                               &TrialRow::state);
   }
-  bool train();
-  bool refit();
-  int report(bool stopped) const;
+
+  // *Collective.* All that is not over. Whether it was asked to stop.
+  bool train() {
+    std::vector<Index> pending;
+    for (const TrialRow& row : state_.rows()) {
+      if (!row.is_over()) pending.push_back(row.number);
+    }
+    return state_.train(pending, {}, [this](Communicator& comm, const CommandLine& of_trial) {
+      write_fold_predictions(comm, of_trial, state_.text());
+    });
+  }
+
+  // *Collective.* Whether it was asked to stop. The length is that at which the folds were best, on average,
+  // in epochs: on more records an epoch has more steps.
+  bool refit() {
+    double epochs = 0;
+    for (const TrialRow& row : state_.rows()) epochs += row.score ? row.score->epoch : 0;
+    epochs /= static_cast<double>(folds());
+    if (std::ranges::none_of(state_.rows(), &TrialRow::is_measured)) {
+      if (first())
+        log_warning("no fold has a finite validation measure: there is no length to train on all records");
+      return false;
+    }
+    state_.add_refit({{"train.epochs", fmt::format("{:.6g}", epochs)}});
+    if (first())
+      log_info("refit: on all records, for {:.6g} epochs, the mean of the epochs that the folds kept",
+               epochs);
+    return train();
+  }
+
+  // *Collective.* The exit code.
+  int report(bool stopped) const {
+    agree_on_first(world_, [&] {
+      const std::span<const TrialRow> all(state_.rows());
+      const auto of_folds = all.first(static_cast<std::size_t>(folds()));
+      state_.report(folds_json(all, state_.measure(), state_.directory()),
+                    folds_table(of_folds, state_.measure(), state_.directory()), stopped);
+      if (!stopped && count(TrialState::kDone) == folds()) {
+        log_info(
+            "written: {} with predictions.csv (each record by the model that was not trained on it), "
+            "sweep.json{}",
+            state_.directory().root.string(), state_.directory().refit > 0 ? ", refit" : "");
+      }
+    });
+    if (stopped) return state_.report_stop(count(TrialState::kDone), folds(), "folds");
+    const auto failed = std::ranges::find(state_.rows(), TrialState::kFailed, &TrialRow::state);
+    return failed == state_.rows().end() ? 0 : failed->exit_code;
+  }
 
   Communicator& world_;
   SweepState state_;
 };
-
-// *Collective.* All that is not over. Whether it was asked to stop.
-bool CrossValidation::train() {
-  std::vector<Index> pending;
-  for (const TrialRow& row : state_.rows()) {
-    if (!row.is_over()) pending.push_back(row.number);
-  }
-  return state_.train(pending, {}, [this](Communicator& comm, const CommandLine& of_trial) {
-    write_fold_predictions(comm, of_trial, state_.text());
-  });
-}
-
-// *Collective.* Whether it was asked to stop. The length is that at which the folds were best, on average, in
-// epochs: on more records an epoch has more steps.
-bool CrossValidation::refit() {
-  double epochs = 0;
-  for (const TrialRow& row : state_.rows()) epochs += row.score ? row.score->epoch : 0;
-  epochs /= static_cast<double>(folds());
-  if (std::ranges::none_of(state_.rows(), &TrialRow::is_measured)) {
-    if (first())
-      log_warning("no fold has a finite validation measure: there is no length to train on all records");
-    return false;
-  }
-  state_.add_refit();
-  state_.rows().back().settings = {{"train.epochs", fmt::format("{:.6g}", epochs)}};
-  state_.read_rows();
-  if (first())
-    log_info("refit: on all records, for {:.6g} epochs, the mean of the epochs that the folds kept", epochs);
-  return train();
-}
-
-// *Collective.* The exit code.
-int CrossValidation::report(bool stopped) const {
-  agree(world_, [&] {
-    if (!first()) return;
-    const std::span<const TrialRow> all(state_.rows());
-    const auto of_folds = all.first(static_cast<std::size_t>(folds()));
-    state_.report(folds_json(all, state_.measure(), state_.directory()),
-                  folds_table(of_folds, state_.measure(), state_.directory()), stopped);
-    if (!stopped && count(TrialState::kDone) == folds()) {
-      log_info(
-          "written: {} with predictions.csv (each record by the model that was not trained on it), "
-          "sweep.json{}",
-          state_.directory().root.string(), state_.directory().refit > 0 ? ", refit" : "");
-    }
-  });
-  if (stopped) return state_.report_stop(count(TrialState::kDone), folds(), "folds");
-  const auto failed = std::ranges::find(state_.rows(), TrialState::kFailed, &TrialRow::state);
-  return failed == state_.rows().end() ? 0 : failed->exit_code;
-}
 
 }  // namespace
 

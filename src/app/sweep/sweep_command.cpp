@@ -77,12 +77,86 @@ class Sweep {
   bool first() const { return world_.rank() == 0; }
   bool is_part(const TrialRow& row) const { return (row.number - 1) % request_.parts == request_.part - 1; }
 
-  void list_rungs();
-  void refuse_without_validation() const;
-  void announce() const;
-  std::vector<Index> choose_pending(const Rung& rung);
-  void drop_others();
-  int report(bool stopped) const;
+  // The last rung is the end of training.
+  void list_rungs() {
+    if (request_.halving > 0) {
+      double share = 1;
+      for (Index left = std::ssize(state_.rows()); left >= request_.halving; left /= request_.halving) {
+        share /= static_cast<double>(request_.halving);
+        rungs_.insert(rungs_.begin(), {.share = share});
+      }
+      refuse_without_validation();
+    }
+    rungs_.push_back({});
+    for (Index i = 0; i < std::ssize(rungs_); ++i) at(rungs_, i).number = i;
+  }
+
+  void refuse_without_validation() const {
+    for (const TrialRow& row : state_.rows()) {
+      error_if(
+          !has_validation(state_.config_of(row)),
+          "--halving compares trials by the validation set, and there is none: hold some records back with "
+          "data.validation = \"share(0.1)\", or name a file there");
+    }
+  }
+
+  void announce() const {
+    if (!first()) return;
+    const Index mine =
+        std::ranges::count_if(state_.rows(), [this](const TrialRow& row) { return is_part(row); });
+    const std::string part = request_.parts > 1 ? fmt::format(", {} of them here", with_commas(mine)) : "";
+    state_.announce(plural(std::ssize(state_.rows()), "trial") + part);
+    const Index known = std::ranges::count_if(
+        state_.rows(), [](const TrialRow& row) { return row.state != TrialState::kWaiting; });
+    if (known > 0) log_info("the sweep goes on: {} of its trials have been begun before", with_commas(known));
+  }
+
+  // The trials that have to be taken to this rung, in the order in which they are begun. The others of the
+  // race are dropped. All of it follows from the values at the rungs before, so that every start decides the
+  // same.
+  std::vector<Index> choose_pending(const Rung& rung) {
+    if (rung.number == 0) {
+      for (const TrialRow& row : state_.rows()) {
+        if (is_part(row)) race_.push_back(row.number);
+      }
+    } else {
+      race_ = choose_survivors(state_.rows(), race_, state_.measure(), request_.halving, rung.number - 1);
+      drop_others();
+    }
+    std::vector<Index> pending;
+    for (const Index number : race_) {
+      const TrialRow& row = at(state_.rows(), number - 1);
+      if (!row.is_over() && row.rung() < rung.number) pending.push_back(number);
+    }
+    return pending;
+  }
+
+  void drop_others() {
+    agree(world_, [&] {
+      for (TrialRow& row : state_.rows()) {
+        if (row.state != TrialState::kPaused || std::ranges::count(race_, row.number) > 0) continue;
+        row.state = TrialState::kDropped;
+        if (first()) state_.write_row(row);
+      }
+    });
+  }
+
+  // *Collective.* The exit code.
+  int report(bool stopped) const {
+    agree_on_first(world_, [&] {
+      state_.report(sweep_json(state_.rows(), state_.measure(), state_.directory()),
+                    sweep_table(state_.rows(), state_.measure(), state_.directory()), stopped);
+    });
+    std::vector<TrialRow> part;
+    std::ranges::copy_if(state_.rows(), std::back_inserter(part),
+                         [this](const TrialRow& row) { return is_part(row); });
+    const Index done = std::ranges::count(part, TrialState::kDone, &TrialRow::state);
+    if (stopped) return state_.report_stop(done, std::ssize(state_.rows()), "trials");
+    const auto failed = std::ranges::find(part, TrialState::kFailed, &TrialRow::state);
+    if (done > 0 || failed == part.end()) return 0;
+    if (first()) log_error("all trials have failed");
+    return failed->exit_code;
+  }
 
   Communicator& world_;
   SweepState state_;
@@ -90,88 +164,6 @@ class Sweep {
   std::vector<Rung> rungs_;
   std::vector<Index> race_;  // numbers of the trials that go on to the present rung, in order
 };
-
-// The last rung is the end of training.
-void Sweep::list_rungs() {
-  if (request_.halving > 0) {
-    double share = 1;
-    for (Index left = std::ssize(state_.rows()); left >= request_.halving; left /= request_.halving) {
-      share /= static_cast<double>(request_.halving);
-      rungs_.insert(rungs_.begin(), {.share = share});
-    }
-    refuse_without_validation();
-  }
-  rungs_.push_back({});
-  for (Index i = 0; i < std::ssize(rungs_); ++i) at(rungs_, i).number = i;
-}
-
-void Sweep::refuse_without_validation() const {
-  for (const TrialRow& row : state_.rows()) {
-    error_if(
-        !has_validation(state_.config_of(row)),
-        "--halving compares trials by the validation set, and there is none: hold some records back with "
-        "data.validation = \"share(0.1)\", or name a file there");
-  }
-}
-
-void Sweep::announce() const {
-  if (!first()) return;
-  const Index mine =
-      std::ranges::count_if(state_.rows(), [this](const TrialRow& row) { return is_part(row); });
-  const std::string part = request_.parts > 1 ? fmt::format(", {} of them here", with_commas(mine)) : "";
-  state_.announce(plural(std::ssize(state_.rows()), "trial") + part);
-  const Index known = std::ranges::count_if(
-      state_.rows(), [](const TrialRow& row) { return row.state != TrialState::kWaiting; });
-  if (known > 0) log_info("the sweep goes on: {} of its trials have been begun before", with_commas(known));
-}
-
-// The trials that have to be taken to this rung, in the order in which they are begun. The others of the race
-// are dropped. All of it follows from the values at the rungs before, so that every start decides the same.
-std::vector<Index> Sweep::choose_pending(const Rung& rung) {
-  if (rung.number == 0) {
-    for (const TrialRow& row : state_.rows()) {
-      if (is_part(row)) race_.push_back(row.number);
-    }
-  } else {
-    race_ = choose_survivors(state_.rows(), race_, state_.measure(), request_.halving, rung.number - 1);
-    drop_others();
-  }
-  std::vector<Index> pending;
-  for (const Index number : race_) {
-    const TrialRow& row = at(state_.rows(), number - 1);
-    if (!row.is_over() && row.rung() < rung.number) pending.push_back(number);
-  }
-  return pending;
-}
-
-void Sweep::drop_others() {
-  agree(world_, [&] {
-    for (TrialRow& row : state_.rows()) {
-      if (row.state != TrialState::kPaused || std::ranges::count(race_, row.number) > 0) continue;
-      row.state = TrialState::kDropped;
-      if (first()) state_.write_row(row);
-    }
-  });
-}
-
-// *Collective.* The exit code.
-int Sweep::report(bool stopped) const {
-  agree(world_, [&] {
-    if (first()) {
-      state_.report(sweep_json(state_.rows(), state_.measure(), state_.directory()),
-                    sweep_table(state_.rows(), state_.measure(), state_.directory()), stopped);
-    }
-  });
-  std::vector<TrialRow> part;
-  std::ranges::copy_if(state_.rows(), std::back_inserter(part),
-                       [this](const TrialRow& row) { return is_part(row); });
-  const Index done = std::ranges::count(part, TrialState::kDone, &TrialRow::state);
-  if (stopped) return state_.report_stop(done, std::ssize(state_.rows()), "trials");
-  const auto failed = std::ranges::find(part, TrialState::kFailed, &TrialRow::state);
-  if (done > 0 || failed == part.end()) return 0;
-  if (first()) log_error("all trials have failed");
-  return failed->exit_code;
-}
 
 }  // namespace
 

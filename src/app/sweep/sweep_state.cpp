@@ -88,13 +88,10 @@ std::string describe_end(const TrialRow& row, const Measure& measure) {
 // *Collective over the ranks of a trial.* Whether its run went to its end on a full disk, and cannot write
 // what it lost: it is made again then, beside what is there.
 bool lost_its_end(Communicator& comm, const RunDirectory& run) {
-  Index lost = 0;
-  agree(comm, [&] {
-    if (comm.rank() > 0 || lost_files(run).empty()) return;
-    lost = CheckpointDirectory(run.checkpoints()).steps().empty() ? 1 : 0;
-  });
-  comm.broadcast(as_buffer(std::span(&lost, 1)), 0);
-  return lost > 0;
+  return broadcast_value(comm, agree(comm, [&] {
+                           return comm.rank() == 0 && !lost_files(run).empty() &&
+                                  CheckpointDirectory(run.checkpoints()).steps().empty();
+                         }));
 }
 
 }  // namespace
@@ -157,9 +154,10 @@ void SweepState::take_up_again() {
   });
 }
 
-void SweepState::add_refit() {
+void SweepState::add_refit(std::vector<Setting> settings) {
   directory_.refit = std::ssize(rows_) + 1;
-  rows_.push_back({.number = directory_.refit});
+  rows_.push_back({.number = directory_.refit, .settings = std::move(settings)});
+  read_rows();
 }
 
 // Every group writes into the directory, so each host must have the same one.
@@ -186,8 +184,7 @@ TrialRow SweepState::known_row(TrialRow row) const {
 
 void SweepState::read_rows() {
   Json all = Json::array();
-  agree(world_, [&] {
-    if (world_.rank() != 0) return;
+  agree_on_first(world_, [&] {
     for (const TrialRow& row : rows_) {
       all.push_back(to_json(known_row({.number = row.number, .settings = row.settings}), measure_->name()));
     }
@@ -253,11 +250,8 @@ bool SweepState::train(std::span<const Index> pending, const Rung& rung, const A
   }
   try {
     for (;;) {
-      Index next = 0;
-      agree(*group_, [&] {
-        if (leads()) next = take_next(pending, rung);
-      });
-      group_->broadcast(as_buffer(std::span(&next, 1)), 0);
+      const Index next = broadcast_value(
+          *group_, agree(*group_, [&] { return leads() ? take_next(pending, rung) : Index{0}; }));
       if (next == 0) break;
       run_trial(at(rows_, next - 1), rung, after);
     }
@@ -269,16 +263,12 @@ bool SweepState::train(std::span<const Index> pending, const Rung& rung, const A
   return stopped;
 }
 
-bool SweepState::stop_wanted() const {
-  return stops_ || !stop_signal().empty() || is_there(directory_.stop()) ||
-         is_there(directory_.passed_on_stop());
-}
-
 // The number of a trial that this group now has; 0: there is none left, or no more is to be begun.
 Index SweepState::take_next(std::span<const Index> pending, const Rung& rung) {
   for (const Index number : pending) {
-    if (stop_wanted()) {
-      stops_ = true;
+    stops_ = stops_ || !stop_signal().empty() || is_there(directory_.stop()) ||
+             is_there(directory_.passed_on_stop());
+    if (stops_) {
       write_file_atomically(directory_.passed_on_stop(), "");
       return 0;
     }
@@ -290,8 +280,7 @@ Index SweepState::take_next(std::span<const Index> pending, const Rung& rung) {
 void SweepState::run_trial(TrialRow row, const Rung& rung, const AfterTrial& after) {
   if (leads()) report_begin(row);
   train(row, rung, after);
-  agree(*group_, [&] {
-    if (!leads()) return;
+  agree_on_first(*group_, [&] {
     complete(row, rung);
     write_row(row);
     log_info("{} {}", directory_.name(row.number), describe_end(row, *measure_));
@@ -353,7 +342,7 @@ void SweepState::complete(TrialRow& row, const Rung& rung) const {
   const RunDirectory run = directory_.trial(row.number);
   row.was_held = row.state == TrialState::kFailed && run.is_held();
   if (row.state == TrialState::kFailed) return;
-  row.score = read_score(run, *measure_, config_of(row).train.keep != "last");
+  row.score = read_score(run, *measure_, keeps_best(config_of(row)));
   if (row.state == TrialState::kStopped) return;
   const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();
   row.at_rungs.resize(static_cast<std::size_t>(rung.number) + 1, value);

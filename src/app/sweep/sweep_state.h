@@ -32,16 +32,13 @@ class SweepState {
   /// *Collective.* Reads the config, lists the trials, and takes the directory, in which earlier starts may
   /// have left rows. `word`: what a trial is called. `line` must outlive it. Errors: AgreedError.
   SweepState(Communicator& world, const CommandLine& line, const std::string& word, const ListTrials& list);
-  /// *Local.* One more trial, called "refit"; its settings may still be unknown.
-  void add_refit();
+  /// *Collective.* One more trial, called "refit". Errors: as read_rows().
+  void add_refit(std::vector<Setting> settings);
 
   /// *Collective.* Takes the trials whose numbers are in `pending` up to the rung; each group writes the rows
   /// of its trials into the directory, and all ranks have them afterwards. Gives whether a wish to stop came
   /// in between. An error that is not a trial's own ends the job.
   bool train(std::span<const Index> pending, const Rung& rung, const AfterTrial& after = {});
-  /// *Collective.* Reads on rank 0 what earlier starts, or the groups, have noted; all ranks have it
-  /// afterwards. Errors: AgreedError.
-  void read_rows();
   /// *Local.* Writes the row of a trial, on the rank that does so.
   void write_row(const TrialRow& row) const;
 
@@ -67,11 +64,13 @@ class SweepState {
   Config config_of(const TrialRow& row) const;
 
  private:
+  // *Collective.* Reads on rank 0 what earlier starts, or the groups, have noted; all ranks have it
+  // afterwards. Errors: AgreedError.
+  void read_rows();
   TrialRow known_row(TrialRow row) const;
   void take_up_again();
   void check_view() const;
   bool leads() const { return group_->rank() == 0; }
-  bool stop_wanted() const;
   Index take_next(std::span<const Index> pending, const Rung& rung);
   void run_trial(TrialRow row, const Rung& rung, const AfterTrial& after);
   void train(TrialRow& row, const Rung& rung, const AfterTrial& after) const;

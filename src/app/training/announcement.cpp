@@ -203,15 +203,6 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
     log_info("... and so on for {}", plural(std::ssize(lines) - Index(shown), "more rank"));
 }
 
-void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {
-  if (algorithm.empty()) return;
-  std::string why;
-  if (distribute.algorithm == kAutoAlgorithm) {
-    why = distribute.calibrate ? ", the fastest here by calibration" : ", by rule";
-  }
-  log_info("exchange algorithm: {}{}", algorithm, why);
-}
-
 // The lengths are compared too: asynchronous workers make other numbers of steps of the same length where
 // they are others, and a run that ended early is over unless it may now go on for longer.
 bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume) {

@@ -23,9 +23,6 @@ void announce(const Config& config, const RunPlan& plan, const RankPlacement& pl
 /// full plan is.
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train, PlanStyle style);
 
-/// How gradients are exchanged, where that was chosen.
-void report_algorithm(const std::string& algorithm, const DistOptions& distribute);
-
 // The length of a resumed run: whether anything is left of it, and what another length does to the learning
 // rate.
 

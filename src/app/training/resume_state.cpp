@@ -62,13 +62,9 @@ enum class Damaged { kPutAside, kLeft };
 std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const CheckpointDirectory& directory,
                                                Damaged others) {
   std::vector<Index> steps;
-  agree(comm, [&] {
-    if (comm.rank() == 0) steps = directory.steps();
-  });
-  Index count = std::ssize(steps);
-  comm.broadcast(as_buffer(std::span(&count, 1)), 0);
-  steps.resize(static_cast<std::size_t>(count));
-  if (count > 0) comm.broadcast(as_buffer(std::span(steps)), 0);
+  agree_on_first(comm, [&] { steps = directory.steps(); });
+  steps.resize(static_cast<std::size_t>(broadcast_value(comm, std::ssize(steps))));
+  if (!steps.empty()) comm.broadcast(as_buffer(std::span(steps)), 0);
   for (const Index step : steps) {
     std::unique_ptr<CheckpointReader> reader;
     const std::string damage = find_damage(comm, directory.finished(step), reader);
@@ -105,10 +101,8 @@ CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& r
 
 // A checkpoint, or a run with some.
 std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std::string& name) {
-  Index is_checkpoint = is_there(std::filesystem::path(name) / kManifestName) ? 1 : 0;
-  comm.broadcast(as_buffer(std::span(&is_checkpoint, 1)), 0);
   std::unique_ptr<CheckpointReader> reader;
-  if (is_checkpoint > 0) {
+  if (broadcast_value(comm, is_there(std::filesystem::path(name) / kManifestName))) {
     const std::string damage = find_damage(comm, name, reader);
     if (!damage.empty()) throw AgreedError(damage, kExitData);
     return reader;
@@ -123,13 +117,53 @@ std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std
   return reader;
 }
 
+// Names the damaged checkpoints that an earlier start has put aside.
+std::string list_damaged(const CheckpointDirectory& checkpoints) {
+  constexpr std::size_t kListed = 3;
+  std::vector<std::string> names = checkpoints.damaged();
+  if (names.empty()) return "";
+  const std::size_t more = names.size() - std::min(names.size(), kListed);
+  names.resize(names.size() - more);
+  return fmt::format(" but damaged ones ({}{})", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+// *Collective.* For a run that finds no checkpoint. Errors: AgreedError if it has made some: to begin anew
+// would empty its history.
+void refuse_lost_checkpoints(Communicator& comm, const Config& config, const RunDirectory& directory) {
+  std::string noted;
+  agree_on_first(comm, [&] { noted = directory.noted_checkpoints().value_or("").string(); });
+  noted = broadcast_text(comm, noted);
+  if (noted.empty()) return;
+  const CheckpointDirectory checkpoints = checkpoint_directory(config, directory);
+  const std::string damaged = broadcast_text(comm, comm.rank() == 0 ? list_damaged(checkpoints) : "");
+  throw AgreedError(
+      fmt::format(
+          "the run in '{}' has made checkpoints in '{}', and there is none in '{}' now{}: nothing to go "
+          "on from. Bring them back, or name their directory in checkpoint.dir; to begin again, give "
+          "run.resume = \"restart\", which moves what is there away, or name another run.dir",
+          directory.root.string(), noted, checkpoints.root().string(), damaged),
+      kExitData);
+}
+
+// Rank 0: the right to move run.dir away. Errors: ConfigError if it is not the directory of a run, if
+// another trainer works in it, or if its checkpoints are elsewhere and would be mixed with new ones.
+RunLock claim_restart(const Config& config, const RunDirectory& directory) {
+  RunLock lock = claim_to_move(directory);
+  const CheckpointDirectory checkpoints = checkpoint_directory(config, directory);
+  if (is_within(checkpoints.root(), directory.root) || checkpoints.steps().empty()) return lock;
+  throw ConfigError(
+      "run.resume = \"restart\" moves run.dir '{}' away, but not checkpoint.dir '{}', which has checkpoints: "
+      "name another checkpoint.dir, or move that one away",
+      directory.root.string(), checkpoints.root().string());
+}
+
 // *Collective.* Finds the earlier run in run.dir, which is resumed or moved away.
 void look_into_directory(Communicator& comm, const Config& config, ResumeState& resume) {
   const RunDirectory& directory = resume.directory;
   const bool restarts = config.run.resume == kRestart;
   std::array<Index, 2> found{};  // whether there is something, and the steps of a run that ended
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
+  agree_on_first(comm, [&] {
     found = {directory.exists() ? 1 : 0, 0};
     if (found[0] == 0) return;
     if (restarts) {
@@ -158,10 +192,12 @@ bool alike(const Config& before, const Config& now) {
   return kind(before) == kind(now);
 }
 
-// Whether a part of the training samples was or is held back for validation: what the model learns from
-// changes with it.
-bool holds_back_part(const Config& before, const Config& now) {
-  return validation_part(before.data) || validation_part(now.data);
+// Whether a training set has the size that a checkpoint states. `loaded`: its content will be compared as a
+// whole if the checkpoint has its fingerprint; then only the rows count, and files may have been unpacked
+// meanwhile.
+bool has_size_of(const RecordSource& train, const CheckpointHeader& header, bool loaded) {
+  if (!loaded || header.fingerprint.kind != Fingerprint::kRecords) return describe_size(train) == header.data;
+  return header.data.starts_with(fmt::format("{} rows in", train.info().rows));
 }
 
 }  // namespace
@@ -177,8 +213,7 @@ CheckpointDirectory checkpoint_directory(const Config& config, const RunDirector
 
 ResumeState find_resume_state(Communicator& comm, const Config& config) {
   ResumeState resume{.directory = {config.run.dir}};
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
+  agree_on_first(comm, [&] {
     refuse_foreign_checkpoints(checkpoint_directory(config, resume.directory), resume.directory);
   });
   const bool automatic = config.run.resume == kAuto;
@@ -276,7 +311,9 @@ void refuse_changes(const Config& now, const RecordSource& train, const ResumeSt
     return std::ranges::count(now.run.resume_allow, key) > 0;
   };
   for (const auto& [option, old_text, new_text] : find_differences(before, now, known_options())) {
-    const bool divides = option.key == "data.validation" && holds_back_part(before, now);
+    // The part of the training samples that is held back changes what the model learns from.
+    const bool divides =
+        option.key == "data.validation" && (validation_part(before.data) || validation_part(now.data));
     const OnResume rule = divides ? OnResume::kMustStay : option.on_resume;
     if (rule == OnResume::kMayChange || is_allowed(option.key)) continue;
     if (rule == OnResume::kIfAlike && alike(before, now)) continue;

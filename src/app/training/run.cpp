@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <numeric>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "app/setup/startup.h"
@@ -17,13 +14,11 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
-#include "lockstep/data/loading/load_records.h"
 #include "lockstep/data/loading/streamed_records.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/rank_peer_group.h"
-#include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/staged_model.h"
 #include "run_files.h"
 
@@ -55,8 +50,7 @@ LoadedTensors start_from_file(const TrainOptions& options, const Layout& whole, 
 void report_loaded(Communicator& comm, const TrainOptions& options, const Layout& whole,
                    const LoadedTensors& mine) {
   const std::vector<Index> counts = gather_numbers(comm, mine.count);
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
+  agree_on_first(comm, [&] {
     const Index loaded = std::accumulate(counts.begin(), counts.end(), Index{0});
     error_if<DataError>(loaded == 0, "train.init '{}' has no tensor that fits model.layers:\n  {}",
                         options.init, first_lines(mine.differences));
@@ -74,6 +68,21 @@ TimeLeft time_left(const RunOptions& run, double gone) {
   if (!end) return {};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return job_time_left(*end, std::chrono::duration<double>(now).count());
+}
+
+// *Collective.* A helper thread if the config wants one. Errors: AgreedError if MPI does not provide for it
+// on all ranks.
+std::unique_ptr<ProgressThread> make_progress_thread(Communicator& comm, const DistOptions& options) {
+  if (!options.progress_thread || comm.size() == 1) return nullptr;
+  agree(comm, [&] {
+    if (comm.takes_threads()) return;
+    throw Error(
+        "distribute.progress_thread needs MPI_THREAD_MULTIPLE, which MPI did not provide here: set it to "
+        "false, or use an MPI library built with it; where only rank 0 can read the config file, give all "
+        "ranks --distribute.progress_thread true as a flag",
+        kExitComm);
+  });
+  return std::make_unique<ProgressThread>(comm);
 }
 
 }  // namespace
@@ -95,32 +104,27 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
 }
 
 // The workers of a stage make it together: all ranks end together if those of one stage cannot.
-std::unique_ptr<Strategy> Run::make_strategy() {
-  std::unique_ptr<Strategy> made;
-  agree(comm_,
-        [&] { made = strategy_entry(experiment_.config.distribute.strategy).make(strategy_context()); });
-  return made;
-}
-
 // Requires the members before strategy_.
-StrategyContext Run::strategy_context() {
+std::unique_ptr<Strategy> Run::make_strategy() {
   const Config& config = experiment_.config;
-  StrategyContext context{
-      .comm = workers(),
-      .options = config.distribute,
-      .plan = plan_.dist,
-      .layout = model_.layout(),
-      .optimizer = *experiment_.optimizer,
-      .rules = experiment_.update_rules(stage()),
-      .team = team_,
-      .gradient_arenas = arenas_needed(plan_.dist, workers().rank(), local_sums(config.distribute),
-                                       interleaves(model_, plan_.dist)),
-      .ranks_per_node = config.debug.ranks_per_node,
-      .server_mbit = config.debug.server_mbit,
-      .record_to =
-          config.distribute.record ? std::filesystem::path(config.run.dir) : std::filesystem::path()};
-  context.rules.pipeline = pipeline_.get();
-  return context;
+  return agree(comm_, [&] {
+    StrategyContext context{
+        .comm = workers(),
+        .options = config.distribute,
+        .plan = plan_.dist,
+        .layout = model_.layout(),
+        .optimizer = *experiment_.optimizer,
+        .rules = experiment_.update_rules(stage()),
+        .team = team_,
+        .gradient_arenas = arenas_needed(plan_.dist, workers().rank(), local_sums(config.distribute),
+                                         interleaves(model_, plan_.dist)),
+        .ranks_per_node = config.debug.ranks_per_node,
+        .server_mbit = config.debug.server_mbit,
+        .record_to =
+            config.distribute.record ? std::filesystem::path(config.run.dir) : std::filesystem::path()};
+    context.rules.pipeline = pipeline_.get();
+    return strategy_entry(config.distribute.strategy).make(context);
+  });
 }
 
 void Run::initialise_weights(const CheckpointReader* checkpoint) {
@@ -149,16 +153,19 @@ void Run::initialise_weights(const CheckpointReader* checkpoint) {
 void Run::load(Index step) {
   RankPeerGroup peers(comm_);
   RankPeerGroup loading(workers());
-  std::optional<Index> classes;
   // Each stage loads for itself: all ranks end together if one of them cannot.
-  agree(comm_, [&] { classes = load_training_records(loading, step); });
+  const std::optional<Index> classes = agree(comm_, [&] { return load_training_records(loading, step); });
   if (pipeline_ != nullptr) share_record_facts();
   if (masks_ && comm_.rank() == 0) {
     const DatasetInfo& info = experiment_.train->info();
     log_info("'{}': some of the {} targets of a record are {}; a step divides by those that are there",
              info.name, info.target_columns, info.has_lengths ? "those of padding" : "missing");
   }
-  if (classes && experiment_.train->info().target_classes == 0) warn_of_spare_outputs(*classes);
+  if (classes && experiment_.train->info().target_classes == 0) {
+    const Index found = std::ranges::max(gather_numbers(comm_, *classes));
+    const std::string doubt = doubt_spare_outputs(experiment_.fit(*experiment_.train), found);
+    if (comm_.rank() == 0 && !doubt.empty()) log_warning("{}", doubt);
+  }
   if (experiment_.weighs_classes(Split::kTrain)) class_weights_ = experiment_.class_weights(peers);
   experiment_.loss->weigh_classes(class_weights_);
   validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
@@ -167,24 +174,19 @@ void Run::load(Index step) {
 }
 
 // Each record that several ranks hold is looked at by the first of them.
-std::vector<Index> Run::some_training_ids() const {
-  constexpr Index kMost = 20'000;
-  std::vector<Index> ids;
-  if (!needs_targets(model_) || record_part() == RecordPart::kNothing) return ids;
-  const Index rank = workers().rank();
-  const Index rows = experiment_.train->info().rows;
-  const RecordNeeds needs = records_for(*sampler_, plan_.dist.hosted, rank);
-  for (Index id = 0; id < rows; id += divide_up(rows, kMost)) {
-    const Range ranks = needs.ranks(id);
-    if (!ranks.empty() && ranks.begin == rank) ids.push_back(id);
-  }
-  return ids;
-}
-
 TargetSample Run::training_targets() const {
+  constexpr Index kMost = 20'000;
   const DatasetInfo& info = experiment_.train->info();
-  const Index features = record_part() == RecordPart::kAll ? info.features.size() : 0;
-  return gather_targets(comm_, *records_, some_training_ids(), info, weighing(), features);
+  const RecordPart part = record_part();
+  const RecordNeeds needs = records_for(*sampler_, plan_.dist.hosted, workers().rank());
+  const bool looks = needs_targets(model_) && part != RecordPart::kNothing;
+  std::vector<Index> ids;
+  for (Index id = 0; looks && id < info.rows; id += divide_up(info.rows, kMost)) {
+    const Range ranks = needs.ranks(id);
+    if (!ranks.empty() && ranks.begin == workers().rank()) ids.push_back(id);
+  }
+  const Index features = part == RecordPart::kAll ? info.features.size() : 0;
+  return gather_targets(comm_, *records_, ids, info, weighing(), features);
 }
 
 void Run::look_at_targets() {
@@ -196,11 +198,9 @@ void Run::look_at_targets() {
   } else if (evaluated != nullptr) {
     targets = evaluated->targets();
   }
-  agree(comm_, [&] {
-    if (comm_.rank() > 0) return;
-    std::vector<std::string> names;
-    for (const TargetLabel& label : target_labels(*experiment_.train)) names.push_back(label.name);
-    label_doubt_ = doubt_label(experiment_.loss->form(), targets, names);
+  agree_on_first(comm_, [&] {
+    label_doubt_ =
+        doubt_label(experiment_.loss->form(), targets, catalog_names(target_labels(*experiment_.train)));
   });
   label_doubt_ = broadcast_text(comm_, label_doubt_);
   if (comm_.rank() == 0 && !label_doubt_.empty()) log_warning("{}", label_doubt_);
@@ -273,18 +273,6 @@ RecordPart Run::record_part() const {
 Weighing Run::weighing() const {
   return {
       .of_class = class_weights_, .masks = masks_, .of_positions = experiment_.loss->form().positions > 0};
-}
-
-// Whether the weight of a step is another than the number of its samples.
-bool Run::weighs_samples() const {
-  return experiment_.train->info().weighted || !class_weights_.empty() || masks_;
-}
-
-void Run::warn_of_spare_outputs(Index classes) {
-  const std::vector<Index> all = gather_numbers(comm_, classes);
-  const std::string doubt =
-      doubt_spare_outputs(experiment_.fit(*experiment_.train), *std::ranges::max_element(all));
-  if (comm_.rank() == 0 && !doubt.empty()) log_warning("{}", doubt);
 }
 
 EvaluationContext Run::evaluation_context(Split split) {
@@ -385,7 +373,7 @@ TrainingContext Run::training(Observer& observer, RunControl& control) {
                        .accumulate = config.train.accumulate,
                        .schedule = config.distribute.schedule,
                        .target_columns = experiment_.train->info().target_columns,
-                       .weighted = weighs_samples(),
+                       .weighted = experiment_.train->info().weighted || !class_weights_.empty() || masks_,
                        .log_every = config.run.log_every,
                        .histograms = config.report.tensorboard && config.report.histograms,
                        .evaluate_every = parse_training_interval("eval.every", config.eval.every),
@@ -422,12 +410,6 @@ RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const Resum
   if (config.train.early_stopping.empty()) return;
   early_stopping.emplace(measure, Patience("train.early_stopping", config.train.early_stopping),
                          config.train.early_stopping_min_delta);
-}
-
-void report_time_left(const TimeLeft& left) {
-  if (!left.warning.empty()) log_warning("{}", left.warning);
-  if (!left.seconds || !std::isfinite(*left.seconds)) return;
-  log_info("time limit: the run saves itself and stops within {}", human_seconds(*left.seconds));
 }
 
 }  // namespace lockstep

@@ -83,18 +83,14 @@ class Run {
                   const std::function<std::filesystem::path()>& path);
 
  private:
-  // *Collective.* `classes`: those that this rank has found.
-  void warn_of_spare_outputs(Index classes);
   // *Collective.* Looks at the targets of some training records or, where these are streamed, of those that
   // are evaluated.
   void look_at_targets();
-  std::vector<Index> some_training_ids() const;
   TargetSample training_targets() const;  // *Collective.*
   // *Collective over the peers.* Gives the classes that this rank has found; nothing if records are streamed.
   std::optional<Index> load_training_records(PeerGroup& peers, Index step);
   // *Collective over the group.* Stages without records learn what the others know of them.
   void share_record_facts();
-  bool weighs_samples() const;
   Weighing weighing() const;
   bool streams() const { return plan_.sampling.stream && experiment_.train->info().record_bytes > 0; }
   RecordPart record_part() const;
@@ -105,7 +101,6 @@ class Run {
   Communicator& workers() const { return pipeline_ == nullptr ? comm_ : pipeline_->workers(); }
   Index stage() const { return pipeline_ == nullptr ? 0 : pipeline_->stage(); }
   std::unique_ptr<Strategy> make_strategy();
-  StrategyContext strategy_context();
   Range replicas() const { return plan_.dist.hosted_by(workers().rank()); }
 
   Communicator& comm_;
@@ -132,12 +127,10 @@ class Run {
 // How a run is saved and stopped: its time limit, its stop file and signals, its checkpoints.
 
 /// Parts of it refer to others, so it stays where it was made. `experiment` and `resume` must outlive it.
-struct RunWatch {
+struct RunWatch : NoCopy {
   /// *Local.* Errors: ConfigError.
   RunWatch(Communicator& comm, const Experiment& experiment, const ResumeState& resume,
            const RunRequest& request);
-  RunWatch(const RunWatch&) = delete;
-  RunWatch& operator=(const RunWatch&) = delete;
 
   TimeLeft left;  ///< time until this job is ended by force
   Interval every;
@@ -147,8 +140,5 @@ struct RunWatch {
   std::optional<EarlyStopping> early_stopping;
   std::optional<Plateau> plateau;
 };
-
-/// Rank 0: logs the time limit, if there is one.
-void report_time_left(const TimeLeft& left);
 
 }  // namespace lockstep

@@ -15,48 +15,14 @@
 #include "lockstep/config/toml.h"
 #include "lockstep/report/tables/tables.h"
 #include "lockstep/train/storage/run_record.h"
-#include "resume_state.h"
 
 namespace lockstep {
-namespace {
-
-// Names the damaged checkpoints that an earlier start has put aside.
-std::string list_damaged(const CheckpointDirectory& checkpoints) {
-  constexpr std::size_t kListed = 3;
-  std::vector<std::string> names = checkpoints.damaged();
-  if (names.empty()) return "";
-  const std::size_t more = names.size() - std::min(names.size(), kListed);
-  names.resize(names.size() - more);
-  return fmt::format(" but damaged ones ({}{})", fmt::join(names, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
-}
-
-}  // namespace
-
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& directory) {
   const auto plain = [](const std::filesystem::path& any) {
     return std::filesystem::absolute(any).lexically_normal();
   };
   const std::filesystem::path relative = plain(path).lexically_relative(plain(directory));
   return !relative.empty() && *relative.begin() != "..";
-}
-
-void refuse_lost_checkpoints(Communicator& comm, const Config& config, const RunDirectory& directory) {
-  std::string noted;
-  agree(comm, [&] {
-    if (comm.rank() == 0) noted = directory.noted_checkpoints().value_or("").string();
-  });
-  noted = broadcast_text(comm, noted);
-  if (noted.empty()) return;
-  const CheckpointDirectory checkpoints = checkpoint_directory(config, directory);
-  const std::string damaged = broadcast_text(comm, comm.rank() == 0 ? list_damaged(checkpoints) : "");
-  throw AgreedError(
-      fmt::format(
-          "the run in '{}' has made checkpoints in '{}', and there is none in '{}' now{}: nothing to go "
-          "on from. Bring them back, or name their directory in checkpoint.dir; to begin again, give "
-          "run.resume = \"restart\", which moves what is there away, or name another run.dir",
-          directory.root.string(), noted, checkpoints.root().string(), damaged),
-      kExitData);
 }
 
 void note_checkpoints(const Config& config, const ResumeState& resume) {
@@ -169,8 +135,8 @@ std::vector<std::string> incomplete_before(const ResumeState& resume) {
 }
 
 void report_lost_before(Communicator& comm, const ResumeState& resume) {
-  agree(comm, [&] {
-    if (comm.rank() != 0 || resume.is_new) return;
+  agree_on_first(comm, [&] {
+    if (resume.is_new) return;
     const std::vector<std::string> lost = lost_files(resume.directory);
     if (lost.empty()) return;
     const std::string found = fmt::format("the run in '{}' went to its end, but lost {}",
@@ -180,16 +146,6 @@ void report_lost_before(Communicator& comm, const ResumeState& resume) {
     }
     log_info("{}: what came after its newest checkpoint is written again", found);
   });
-}
-
-RunLock claim_restart(const Config& config, const RunDirectory& directory) {
-  RunLock lock = claim_to_move(directory);
-  const CheckpointDirectory checkpoints = checkpoint_directory(config, directory);
-  if (is_within(checkpoints.root(), directory.root) || checkpoints.steps().empty()) return lock;
-  throw ConfigError(
-      "run.resume = \"restart\" moves run.dir '{}' away, but not checkpoint.dir '{}', which has checkpoints: "
-      "name another checkpoint.dir, or move that one away",
-      directory.root.string(), checkpoints.root().string());
 }
 
 void undo_preparation(const ResumeState& resume) {
@@ -208,11 +164,6 @@ void undo_preparation(const ResumeState& resume) {
   if (!error) {
     log_info("what was moved to '{}' is back in '{}'", resume.moved_to.string(), root.string());
   }
-}
-
-bool has_size_of(const RecordSource& train, const CheckpointHeader& header, bool loaded) {
-  if (!loaded || header.fingerprint.kind != Fingerprint::kRecords) return describe_size(train) == header.data;
-  return header.data.starts_with(fmt::format("{} rows in", train.info().rows));
 }
 
 void refuse_other_content(const Config& config, const RecordSource& train, const Fingerprint& found,
@@ -255,17 +206,11 @@ void fill_directory(const RunDirectory& directory, const Experiment& experiment,
   for (const auto& [name, text] : texts) write_file_atomically(directory.root / name, text);
   write_file_atomically(directory.plan(),
                         model_table(*experiment.model) + "\n" + plan_table(std::span(&plan, 1)));
-  const std::string rejects = list_rejects(experiment.sources());
-  if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
-}
-
-std::map<std::string, std::string> versions() {
-  std::map<std::string, std::string> all;
-  for (const std::string& fact : build_facts()) {
-    const std::size_t colon = fact.find(": ");
-    all[fact.substr(0, colon)] = fact.substr(colon + 2);
+  std::string rejects;
+  for (const RecordSource* source : experiment.sources()) {
+    for (const std::string& reject : source->rejects()) rejects += reject + "\n";
   }
-  return all;
+  if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
 }
 
 ModelFacts threshold_facts(const std::optional<ChosenThreshold>& threshold) {

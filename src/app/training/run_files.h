@@ -21,10 +21,6 @@ namespace lockstep {
 /// Whether a path lies in a directory or is it, as far as their names show.
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& directory);
 
-/// *Collective.* For a run that finds no checkpoint. Errors: AgreedError if it has made some: to begin anew
-/// would empty its history.
-void refuse_lost_checkpoints(Communicator& comm, const Config& config, const RunDirectory& directory);
-
 /// Rank 0: notes in the run directory where its checkpoints are, for refuse_lost_checkpoints(). The next
 /// checkpoint does it, should it fail.
 void note_checkpoints(const Config& config, const ResumeState& resume);
@@ -80,21 +76,12 @@ void report_lost_before(Communicator& comm, const ResumeState& resume);
 
 // run.resume = "restart": what is in run.dir is moved away, and the run begins again.
 
-/// Rank 0: the right to move run.dir away. Errors: ConfigError if it is not the directory of a run, if
-/// another trainer works in it, or if its checkpoints are elsewhere and would be mixed with new ones.
-RunLock claim_restart(const Config& config, const RunDirectory& directory);
-
 /// Rank 0: after a start that failed before anything was learned; a directory left behind would only be in
 /// the way of the next attempt. Removes a directory that this start made, empties one that was there, and
 /// brings back what was moved away. Without the lock nothing is removed: it is another's.
 void undo_preparation(const ResumeState& resume);
 
 // Whether the training set of a resumed run still has the content that it had.
-
-/// Whether a training set has the size that a checkpoint states. `loaded`: its content will be compared as a
-/// whole if the checkpoint has its fingerprint; then only the rows count, and files may have been unpacked
-/// meanwhile.
-bool has_size_of(const RecordSource& train, const CheckpointHeader& header, bool loaded);
 
 /// Errors: ConfigError with what differs if the training set, once it is read, has not the content that the
 /// checkpoint's run had, but for "data.train" in run.resume_allow. Passes where that is not known.
@@ -115,9 +102,6 @@ std::map<std::string, std::string> describing_texts(const Experiment& experiment
 /// replaces what an earlier start has written.
 void fill_directory(const RunDirectory& directory, const Experiment& experiment, const RunPlan& plan,
                     const std::map<std::string, std::string>& texts);
-
-/// build_facts() by name.
-std::map<std::string, std::string> versions();
 
 /// The facts of a threshold that the model file keeps.
 ModelFacts threshold_facts(const std::optional<ChosenThreshold>& threshold);

@@ -23,13 +23,6 @@ constexpr Index kLargest = Index{1} << 20;  // likewise
 constexpr int kRepetitions = 7;             // one more goes first and does not count
 constexpr double kBudgetSeconds = 0.15;     // time for all sizes together
 
-// Rank 0's answer, on all ranks.
-bool agreed(Communicator& comm, bool answer) {
-  Index value = answer ? 1 : 0;
-  comm.broadcast(as_buffer(std::span(&value, 1)), 0);
-  return value != 0;
-}
-
 double timed(Communicator& comm, ExchangeTrial& trial) {
   comm.barrier();
   const Stopwatch watch;
@@ -44,7 +37,7 @@ double median_seconds(Communicator& comm, ExchangeTrial& trial, double budget) {
   std::vector<double> seconds;
   do {
     seconds.push_back(timed(comm, trial));
-  } while (agreed(comm, std::ssize(seconds) < kRepetitions && spent.seconds() < budget));
+  } while (broadcast_value(comm, std::ssize(seconds) < kRepetitions && spent.seconds() < budget));
   const auto middle = seconds.begin() + std::ssize(seconds) / 2;
   std::ranges::nth_element(seconds, middle);
   return *middle;
@@ -75,8 +68,7 @@ const AlgorithmEntry* find_fastest(const ExchangeRequest& request,
     shortest = seconds;
     best = static_cast<Index>(i);
   }
-  request.comm.broadcast(as_buffer(std::span(&best, 1)), 0);
-  return at(candidates, best);
+  return at(candidates, broadcast_value(request.comm, best));
 }
 
 }  // namespace
@@ -113,7 +105,7 @@ AlgorithmChoice calibrate(const ExchangeRequest& request, std::span<const Algori
   const AlgorithmEntry* last = nullptr;
   const Stopwatch spent;
   for (auto& [size, entry] : fastest) {
-    const bool in_time = last == nullptr || agreed(request.comm, spent.seconds() < kBudgetSeconds);
+    const bool in_time = last == nullptr || broadcast_value(request.comm, spent.seconds() < kBudgetSeconds);
     if (in_time) last = find_fastest(request, candidates, size, budget);
     entry = last;
   }

@@ -204,7 +204,7 @@ Plan plan_across(const Plan& plan, std::span<const Index> nodes) {
   for (Index node = 0; node < across.world; ++node) {
     const Index last = first + at(nodes, node) - 1;
     across.hosted.push_back({plan.hosted_by(first).begin, plan.hosted_by(last).end});
-    across.slices.front().push_back(split_evenly(slice.size(), across.world, node));
+    across.slices.front().push_back(split_evenly(slice, across.world, node));
     first = last + 1;
   }
   return across;

@@ -115,7 +115,7 @@ class BlockMomentum {
   AlignedBuffer<Scalar> velocity_;
 };
 
-class LocalSgd final : public SynchronousStrategy, private LocalSteps {
+class LocalSgd final : public SynchronousStrategy {
  public:
   explicit LocalSgd(const StrategyContext& context)
       : comm_(context.comm),
@@ -184,7 +184,6 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
     if (!takes_local_step_) exchange(bucket, partial);
   }
   std::size_t progress() override { return takes_local_step_ ? 0 : reducer_->progress(); }
-  LocalSteps* local_steps() override { return this; }
   bool local() const override { return steps_done_ >= plan_.local_from; }
   bool overlaps() const override { return !local(); }
   void finish_exchange() override {

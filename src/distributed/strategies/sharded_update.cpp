@@ -8,7 +8,6 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/exchange/reducer.h"
-#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/sample_weights.h"
 
 namespace lockstep {

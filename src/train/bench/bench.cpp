@@ -36,8 +36,7 @@ double median_seconds(Communicator& comm, double budget, const std::function<voi
   comm.barrier();
   const Stopwatch trial;
   work();
-  double once = trial.seconds();
-  comm.broadcast(as_buffer(std::span(&once, 1)), 0);
+  const double once = broadcast_value(comm, trial.seconds());
   const Index runs = std::clamp<Index>(static_cast<Index>(budget / std::max(once, 1e-7)), 3, 2001) | 1;
   std::vector<double> seconds;
   for (Index run = 0; run < runs; ++run) {

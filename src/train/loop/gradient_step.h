@@ -56,7 +56,7 @@ std::string describe_bad_number(Communicator& comm, const BadNumber& found);
 [[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss,
                                      Index good, Index skipped = 0);
 /// *Collective.* Throws the AgreedError for a number that went bad between two averages of local SGD;
-/// `found`: LocalSteps::late_bad_number(), in the same words on all ranks.
+/// `found`: SynchronousStrategy::late_bad_number(), in the same words on all ranks.
 [[noreturn]] void stop_on_late_bad_number(const std::string& found);
 
 // Faults on purpose, by debug options: delays, failures, hangs and flipped bits, for tests of what watches.

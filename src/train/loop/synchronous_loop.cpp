@@ -28,7 +28,6 @@ class SynchronousLoop final : public UpdateLoop {
   SynchronousLoop(const TrainingContext& context, SynchronousStrategy& strategy)
       : context_(context),
         strategy_(strategy),
-        local_steps_(strategy.local_steps()),
         gradients_({.training = context_,
                     .comm = context.workers(),
                     .plan = context.plan.dist,
@@ -90,7 +89,7 @@ class SynchronousLoop final : public UpdateLoop {
  private:
   Range hosted() const { return context_.plan.dist.hosted_by(context_.workers().rank()); }
   Index first_hosted() const { return hosted().begin; }
-  bool gradients_exchanged() const { return local_steps_ == nullptr || !local_steps_->local(); }
+  bool gradients_exchanged() const { return !strategy_.local(); }
   Measured measured(Index step) const;
   double weigh(const StepBatch& batch, Index step);
   void run_step(Index step);
@@ -112,7 +111,6 @@ class SynchronousLoop final : public UpdateLoop {
 
   TrainingContext context_;
   SynchronousStrategy& strategy_;
-  LocalSteps* local_steps_;  // may be null
   GradientStep gradients_;
   ReplicaCheck check_;
   std::unique_ptr<Loader> loader_;
@@ -353,8 +351,7 @@ void SynchronousLoop::log_training(const Progress& progress) {
 }
 
 void SynchronousLoop::stop_on_late_bad_number() {
-  if (local_steps_ == nullptr) return;
-  const std::string late = local_steps_->late_bad_number();
+  const std::string late = strategy_.late_bad_number();
   if (!late.empty()) lockstep::stop_on_late_bad_number(late);
 }
 

@@ -127,18 +127,19 @@ void refuse_split_layers(const AskedRun& run) {
   if (!divides_layers(run.distribute, request.world)) return;
   const std::vector<DividedTensor> divided = divide_split_layers(request.model, request.world);
   if (divided.empty()) return;
-  const auto refuse_with = [](bool applies, std::string_view what) {
-    refuse_if(applies,
-              "layers with split=rows on several ranks with strategy zero1 and " + std::string(what));
-  };
-  refuse_with(run.distribute.stages > 1, "distribute.stages");
-  refuse_with(run.loses_bits, "lossy compression");
-  refuse_with(run.train.accumulate > 1, "train.accumulate");
-  refuse_with(request.optimizer.grain() == Grain::kTensor, "optimizer adafactor or muon");
-  refuse_with(run.train.ema > 0 || !run.train.swa_from.empty(), "train.ema or train.swa_from");
-  refuse_with(std::ranges::any_of(
-                  divided, [&](const DividedTensor& tensor) { return request.model.op(tensor.op).shares; }),
-              "tie");
+  refuse_if(run.distribute.stages > 1,
+            "layers with split=rows on several ranks with strategy zero1 and distribute.stages");
+  refuse_if(run.loses_bits,
+            "layers with split=rows on several ranks with strategy zero1 and lossy compression");
+  refuse_if(run.train.accumulate > 1,
+            "layers with split=rows on several ranks with strategy zero1 and train.accumulate");
+  refuse_if(request.optimizer.grain() == Grain::kTensor,
+            "layers with split=rows on several ranks with strategy zero1 and optimizer adafactor or muon");
+  refuse_if(run.train.ema > 0 || !run.train.swa_from.empty(),
+            "layers with split=rows on several ranks with strategy zero1 and train.ema or train.swa_from");
+  const auto shares = [&](const DividedTensor& tensor) { return request.model.op(tensor.op).shares; };
+  refuse_if(std::ranges::any_of(divided, shares),
+            "layers with split=rows on several ranks with strategy zero1 and tie");
 }
 
 void refuse_batch_norm(const AskedRun& run) {
@@ -297,10 +298,9 @@ std::span<const Refusal> refusals() {
   return kRefusals;
 }
 
-// It is looked up even if it does not apply: a name without a text is noticed the first time.
-void refuse_if(bool applies, std::string_view name, const std::string& found) {
-  const Refusal& refusal = find_entry(refusals(), "refusal", name);
+void refuse_if(bool applies, RefusalName name, const std::string& found) {
   if (!applies) return;
+  const Refusal& refusal = find_entry(refusals(), "refusal", name.text);
   throw ConfigError("refused: {}; {}{}", refusal.name, refusal.reason,
                     found.empty() ? "" : fmt::format("; found {}", found));
 }

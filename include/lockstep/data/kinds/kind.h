@@ -6,9 +6,9 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "lockstep/base/refusal_name.h"
 #include "lockstep/data/options.h"
 #include "lockstep/data/parts/validation_split.h"
 #include "lockstep/data/peer_group.h"
@@ -37,7 +37,7 @@ struct InputRequest {
 /// Keys that cannot be used together, by the name of the refusal.
 struct KindRefusal {
   bool applies;
-  std::string_view name;
+  RefusalName name;
 };
 
 struct DataKind {

@@ -106,18 +106,6 @@ class Strategy {
   virtual bool overlaps() const { return true; }
 };
 
-/// A strategy with steps in which no rank waits for another.
-class LocalSteps {
- public:
-  virtual ~LocalSteps() = default;
-
-  /// *Local.* Whether the step under way, or the next one between two steps, is local.
-  virtual bool local() const = 0;
-  /// *Collective, between two steps.* The first bad number in a local step: "step 7: replica 3: the loss is
-  /// not finite"; "" if there is none.
-  virtual std::string late_bad_number() = 0;
-};
-
 /// All ranks take each step together: bucket_ready() is collective.
 class SynchronousStrategy : public Strategy {
  public:
@@ -130,8 +118,12 @@ class SynchronousStrategy : public Strategy {
   virtual void finish_exchange() = 0;
   /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
   virtual StepOutcome update(const UpdateRequest& request) = 0;
-  /// *Local.* Null for a strategy whose gradients are exchanged in every step.
-  virtual LocalSteps* local_steps() { return nullptr; }
+  /// *Local.* Whether the step under way, or the next one between two steps, is local: no rank waits for
+  /// another in it.
+  virtual bool local() const { return false; }
+  /// *Collective, between two steps.* The first bad number in a local step: "step 7: replica 3: the loss is
+  /// not finite"; "" if there is none.
+  virtual std::string late_bad_number() { return {}; }
   SynchronousStrategy* synchronous() final { return this; }
   /// *Local, between two steps.* Weights and optimizer state that are to be the same on several ranks. Who
   /// writes to them calls changed_replicated().

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/refusal_name.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/loading/sampler.h"
 #include "lockstep/data/options.h"
@@ -242,8 +243,8 @@ struct Refusal {
 std::span<const Refusal> refusals();
 
 /// `found`: the numbers or names that make it apply, where the config does not show them.
-/// Requires that there is a refusal of that name. Errors: ConfigError if it applies.
-void refuse_if(bool applies, std::string_view name, const std::string& found = "");
+/// Errors: ConfigError if it applies.
+void refuse_if(bool applies, RefusalName name, const std::string& found = "");
 
 /// Errors: ConfigError with the first refusal that applies to a run.
 void refuse_run(const RunPlanRequest& request, const SamplingOptions& sampling);

@@ -28,10 +28,7 @@ constexpr Index kBlock = 4096;
 
 std::vector<Range> cut_evenly(Range range, Index parts) {
   std::vector<Range> slices;
-  for (Index i = 0; i < parts; ++i) {
-    const Range slice = split_evenly(range.size(), parts, i, kAlignment);
-    slices.push_back({range.begin + slice.begin, range.begin + slice.end});
-  }
+  for (Index i = 0; i < parts; ++i) slices.push_back(split_evenly(range, parts, i, kAlignment));
   return slices;
 }
 

@@ -11,7 +11,7 @@ namespace lockstep {
 namespace {
 
 Index middle_of(Range range) {
-  return range.begin + split_evenly(range.size(), 2, 0, kAlignment).end;
+  return split_evenly(range, 2, 0, kAlignment).end;
 }
 
 // The stages of the ranks that are left; `number` is this rank's position among them, `rank_of` the rank that

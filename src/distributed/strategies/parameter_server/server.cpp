@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -84,7 +83,11 @@ void Server::serve(Index until, const ServeHooks& hooks) {
   for (std::size_t peer = 0; peer < present_; ++peer) requests_.expect(peer);
   while (present_ > 0) handle(requests_.next());
   if (!first() || !collects()) return;
-  drop_leftovers();
+  // The gradients of a step that was never made, since one was not finite, count as dropped.
+  for (std::size_t worker = 0; worker < pushed_.size(); ++worker) {
+    const Index samples = std::exchange(pushed_[worker].header.samples, 0);
+    if (samples > 0) stats_.count_drop(worker, samples);
+  }
   for (std::size_t server = 1; server < service_.slices.size(); ++server) {
     send_header(server, {.kind = MessageKind::kDone});
   }
@@ -174,23 +177,15 @@ void Server::take_push(std::size_t worker) {
     pushed.moments.resize(static_cast<std::size_t>(header.moments));
     if (header.moments > 0) receive(kMoments, worker, as_buffer(std::span(pushed.moments)));
   }
-  if (collects()) {
-    add_to_step(worker);
-    return;
-  }
-  step_with(worker);
-  if (first()) count(worker);
-}
-
-// Drops the gradient if the step was made without it.
-void Server::add_to_step(std::size_t worker) {
-  const MessageHeader& header = requests_.header(worker);
-  if (header.step == version_) {
+  if (!collects()) {
+    step_with(worker);
+    if (first()) count(worker);
+  } else if (header.step == version_) {
     collector_->add(worker, header.weight, header.lr);
     step_together();
-  } else if (first()) {
+  } else if (first()) {  // the step was made without it
     stats_.count_drop(worker, header.samples);
-    pushed_[worker].header.samples = 0;
+    pushed.header.samples = 0;
   }
 }
 
@@ -217,7 +212,10 @@ void Server::step_with(std::size_t worker) {
 void Server::step_together() {
   if (first()) {
     if (const auto members = collector_->decide()) {
-      announce(*members);
+      for (std::size_t server = 1; server < service_.slices.size(); ++server) {
+        send_header(server, {.kind = MessageKind::kDecision, .step = version_});
+        send(kDecisions, service_.server_rank(server), as_buffer(std::span<const Index>(*members)));
+      }
       collector_->set_members(*members);
     }
   }
@@ -232,13 +230,6 @@ void Server::step_together() {
   request.step = ++version_;
   update_.step(weights_, gradient_.span(), request);
   totals_.steps = version_;
-}
-
-void Server::announce(const std::vector<Index>& members) {
-  for (std::size_t server = 1; server < service_.slices.size(); ++server) {
-    send_header(server, {.kind = MessageKind::kDecision, .step = version_});
-    send(kDecisions, service_.server_rank(server), as_buffer(std::span<const Index>(members)));
-  }
 }
 
 void Server::receive_decision(std::size_t peer) {
@@ -257,15 +248,6 @@ void Server::count(std::size_t worker) {
   totals_.correct += pushed.header.correct;
   if (!pushed.moments.empty()) hooks_->take_moments(pushed.moments);
   pushed.header.samples = 0;
-}
-
-// Counts the gradients of a step that was never made, since one was not finite, as dropped.
-void Server::drop_leftovers() {
-  for (std::size_t worker = 0; worker < pushed_.size(); ++worker) {
-    MessageHeader& header = pushed_[worker].header;
-    if (header.samples > 0) stats_.count_drop(worker, header.samples);
-    header.samples = 0;
-  }
 }
 
 void Server::receive(int channel, std::size_t peer, Buffer buffer) {

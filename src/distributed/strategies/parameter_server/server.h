@@ -125,11 +125,8 @@ class Server {
   void take_push(std::size_t worker);
   void step_with(std::size_t worker);
   void step_together();
-  void announce(const std::vector<Index>& members);
   void receive_decision(std::size_t peer);
-  void add_to_step(std::size_t worker);
   void count(std::size_t worker);
-  void drop_leftovers();
   void send_header(std::size_t server, const MessageHeader& header) {
     send(kHeaders, service_.server_rank(server), bytes_of(header));
   }

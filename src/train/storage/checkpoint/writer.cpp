@@ -92,8 +92,7 @@ void CheckpointWriter::start(const CheckpointContent& content) {
   }
   header_ = content.header;
   try {
-    agree(comm_, [&] {
-      if (comm_.rank() != 0) return;
+    agree_on_first(comm_, [&] {
       if (hooks_.before) hooks_.before();
       directory_.make_partial(header_.progress.steps);
     });
