@@ -169,7 +169,7 @@ TEST_F(Predict, NumbersFarOutsideOfTrainingsAreNamed) {
     const ProcessResult result =
         succeed(ranks, predict_words(fmt::format("--input '{}'", directory_ / "far-*.csv")));
     EXPECT_EQ(count_of(result.errors, "warning: "), 1) << result.errors;
-    expect_parts(result.errors, {"far-1.csv': numbers lie far outside of those that the model learnt from",
+    expect_parts(result.errors, {"far-1.csv': values lie far outside of those that the model learnt from",
                                  "'x' has -2000 to 150 in 2 records, in training -"});
   }
   expect_no_parts(run_trainer(predict_words("--input " + data_)).errors, {"warning"});

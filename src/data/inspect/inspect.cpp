@@ -355,12 +355,13 @@ TableInspection inspect_table(const FileSet& data, const TableOptions& given,
   if (options.skip_lines != given.skip_lines) warnings.push_back(title.describe());
   inspection.columns = declare_columns(options, inspection.table.names);
   summarise_again(inspection);
+  const FileSigns file =
+      signs_of(inspection.scan, inspection.columns, inspection.table.text.dialect.separator);
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
     TableColumn& column = inspection.columns[i];
     const ColumnSummary& summary = inspection.scan.columns[i];
-    inspection.guesses.push_back(
-        column.weight ? look_at_weight(summary)
-                      : guess_column(summary, column.label, inspection.table.text.dialect.separator));
+    inspection.guesses.push_back(column.weight ? look_at_weight(summary)
+                                               : guess_column(summary, column.label, file));
     choose_kind(column, summary, inspection.guesses.back());
   }
   const auto is_written_specially = [](const TableColumn& column) {

@@ -65,7 +65,7 @@ RowColumn form_of_times(const ColumnValues& values, const std::string& setting) 
       counts.add_text(text);
     }
   }
-  const auto fit = counts.best(values.separator);
+  const auto fit = counts.best({.separator = values.separator});
   const auto dates = counts.best_date();
   const bool all_numbers = numbers == std::ssize(values.texts);
   if (const auto compact = all_numbers ? compact_dates(values, setting) : std::nullopt) {

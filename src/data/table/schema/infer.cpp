@@ -49,9 +49,8 @@ struct Values {
   }
 };
 
-Values count_values(const ColumnSummary& summary, char separator) {
-  Values values{
-      .all = summary.present(), .read = summary.numbers.count, .fit = summary.notations.best(separator)};
+Values count_values(const ColumnSummary& summary, const FileSigns& file) {
+  Values values{.all = summary.present(), .read = summary.numbers.count, .fit = summary.notations.best(file)};
   if (values.fit) values.read += values.fit->texts;
   values.many_others = summary.notations.others().overflowed();
   values.others = summary.notations.others().by_count();
@@ -89,11 +88,13 @@ std::string list_counts(const std::vector<ValueCounts::Entry>& entries) {
 std::string describe_fit(const NotationCounts::Fit& fit) {
   std::string text =
       fmt::format("numbers written with {}, such as {}", fit.describe(), in_quotes(fit.example));
-  if (fit.ambiguous) {
-    text += fit.notation.decimal == ','
-                ? " (or does the comma stand between thousands? Then say number(thousands=comma))"
-                : " (or is it a decimal comma? Then say number(decimal=comma))";
-  }
+  if (!fit.ambiguous) return text;
+  const char sign = fit.notation.decimal == ',' && fit.notation.thousands == '.' ? '.' : ',';
+  const char* const name = sign == '.' ? "point" : "comma";
+  const bool grouped = fit.notation.thousands == sign;
+  text += fmt::format(" (or {} the {}{}? Then say number({}={}))", grouped ? "is" : "does", name,
+                      grouped ? " a decimal one" : " stand between thousands",
+                      grouped ? "decimal" : "thousands", name);
   return text;
 }
 
@@ -208,8 +209,8 @@ std::optional<ColumnGuess> guess_date(const ColumnSummary& summary, bool label) 
   return guess;
 }
 
-ColumnGuess guess_kind(const ColumnSummary& summary, bool label, char separator) {
-  const Values values = count_values(summary, separator);
+ColumnGuess guess_kind(const ColumnSummary& summary, bool label, const FileSigns& file) {
+  const Values values = count_values(summary, file);
   const bool few_others = values.few_others();
   const bool codes = summary.notations.leading_zeros() > 0 && !summary.notations.has_points();
   if (!label && few_others && codes) {
@@ -250,11 +251,22 @@ Scan look_at_columns(TableText& table, const std::vector<TableColumn>& columns, 
                     peers);
 }
 
-ColumnGuess guess_column(const ColumnSummary& summary, bool label, char separator) {
+FileSigns signs_of(const Scan& scan, std::span<const TableColumn> columns, char separator) {
+  FileSigns file{.separator = separator};
+  for (std::size_t i = 0; i < scan.columns.size(); ++i) {
+    const NotationCounts& counts = scan.columns[i].notations;
+    const bool declared = columns[i].notation && columns[i].notation->decimal == ',';
+    file.decimal_comma = file.decimal_comma || declared || counts.has_decimals(',');
+    file.decimal_point = file.decimal_point || counts.has_decimals('.');
+  }
+  return file;
+}
+
+ColumnGuess guess_column(const ColumnSummary& summary, bool label, const FileSigns& file) {
   const Index values = summary.present();
   if (values == 0) return {.kind = ColumnKind::kIgnored, .remark = "it has no values at all"};
   const bool constant = !summary.countless() && summary.distinct() == 1;
-  ColumnGuess guess = guess_kind(summary, label, separator);
+  ColumnGuess guess = guess_kind(summary, label, file);
   if (constant && (label || summary.missing == 0)) {
     guess.doubtful = false;
     guess.remark = label ? "it is constant: there is nothing to learn" : "it is constant";
@@ -308,10 +320,11 @@ Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns, c
     throw DataError("'{}' holds no records but {} bad ones; the first: {}", table.text.files.front().path,
                     with_commas(scan.bad), scan.rejects.front());
   }
+  const FileSigns file = signs_of(scan, columns, table.text.dialect.separator);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     TableColumn& column = columns[i];
     if (!unknown(column)) continue;
-    const ColumnGuess guess = guess_column(scan.columns[i], column.label, table.text.dialect.separator);
+    const ColumnGuess guess = guess_column(scan.columns[i], column.label, file);
     take_guess(column, guess);
     if (guess.remark.empty()) continue;
     const std::string text =

@@ -44,7 +44,8 @@ class FarNumbers {
   explicit FarNumbers(const TableSchema& schema) : schema_(&schema) {
     for (std::size_t i = 0; i < schema.columns.size(); ++i) {
       const TableColumn& column = schema.columns[i];
-      if (!column.is_feature() || !column.is_number() || !(column.numbers.min < column.numbers.max)) continue;
+      const bool is_number = column.is_feature() && column.kind == ColumnKind::kNumeric;
+      if (!is_number || !(column.numbers.min < column.numbers.max)) continue;
       const auto plain = [&column](double x) {  // the schema has the numbers' logarithms
         return column.scale == Scale::kLog ? std::copysign(std::expm1(std::abs(x)), x) : x;
       };
@@ -82,7 +83,7 @@ class FarNumbers {
       constexpr std::size_t kMaxColumns = 5;
       const auto shown = std::span(found).first(std::min(kMaxColumns, found.size()));
       lines.push_back(fmt::format(
-          "{}numbers lie far outside of those that the model learnt from: {}{}; are they in the same unit?",
+          "{}values lie far outside of those that the model learnt from: {}{}; are they in the same unit?",
           text.files.size() == 1 ? "" : in_quotes(text.files[file].path) + ": ", fmt::join(shown, "; "),
           found.size() > shown.size() ? fmt::format("; and {} columns more", found.size() - shown.size())
                                       : ""));
@@ -102,17 +103,124 @@ class FarNumbers {
   using Found = std::map<std::pair<std::size_t, std::size_t>, NumberStats>;  // by file and bounds
 
   std::string describe(const Bounds& bounds, const NumberStats& outside) const {
-    const std::string range = outside.min == outside.max
-                                  ? fmt::format("{:.6g}", outside.min)
-                                  : fmt::format("{:.6g} to {:.6g}", outside.min, outside.max);
-    return fmt::format("{} has {} in {}, in training {:.6g} to {:.6g}",
-                       in_quotes(schema_->columns[bounds.cell].name), range, plural(outside.count, "record"),
-                       bounds.min, bounds.max);
+    const TableColumn& column = schema_->columns[bounds.cell];
+    const auto text = [&column](double number) {
+      return column.date ? write_date(number, column.date->form) : fmt::format("{:.6g}", number);
+    };
+    const std::string range =
+        outside.min == outside.max ? text(outside.min) : text(outside.min) + " to " + text(outside.max);
+    return fmt::format("{} has {} in {}, in training {} to {}", in_quotes(column.name), range,
+                       plural(outside.count, "record"), text(bounds.min), text(bounds.max));
   }
 
   const TableSchema* schema_;
   std::vector<Bounds> bounds_;
   Found found_;
+};
+
+// Columns of other data that are empty more often than in training, and numbers that may be read otherwise
+// than they are written.
+class OddColumns {
+ public:
+  explicit OddColumns(const TableSchema& schema) : schema_(&schema), counts_(schema.columns.size()) {
+    for (const TableColumn& column : schema.columns) {
+      if (column.kind == ColumnKind::kNumeric && !column.label)
+        trained_ = std::max(trained_, column.numbers.count + column.missing);
+    }
+  }
+
+  void add(std::span<const Cell> cells) {
+    const bool is_coming =
+        schema_->windows &&
+        std::ranges::all_of(schema_->targets(), [&](std::size_t label) { return cells[label].missing; });
+    ++records_;
+    coming_ += is_coming ? 1 : 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      Counts& counts = counts_[i];
+      counts.missing += cells[i].missing ? 1 : 0;
+      counts.missing_ahead += is_coming && cells[i].missing ? 1 : 0;
+      if (!cells[i].is_number) continue;
+      const double number = std::abs(cells[i].number);
+      const double thousandths = number * 1000;
+      const bool whole = number == std::floor(number);
+      const bool has_three_places = std::abs(thousandths - std::round(thousandths)) < 1e-6;
+      counts.of_thousandths += !whole && has_three_places && number >= 1 ? 1 : 0;
+      counts.others += number >= 1000 || (!whole && !(has_three_places && number >= 1)) ? 1 : 0;
+      if (!whole) counts.example = cells[i].number;
+    }
+  }
+
+  // *Collective.* A line for each kind of oddity. Errors: DataError, the same on all ranks, if a column that
+  // is known ahead is empty in all coming records.
+  std::vector<std::string> describe(const std::string& name, PeerGroup& peers) {
+    std::vector<Index> sums{records_, coming_};
+    for (const Counts& each : counts_)
+      sums.insert(sums.end(), {each.missing, each.missing_ahead, each.of_thousandths, each.others});
+    sums = sum_over_ranks(sums, peers);
+    std::vector<std::string> empty;
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      const TableColumn& column = schema_->columns[i];
+      const std::span<const Index> of = std::span(sums).subspan(2 + 4 * i, 4);
+      if (!column.is_feature()) continue;
+      if (schema_->windows && std::ranges::count(schema_->windows->future, column.name) > 0)
+        peers.agree([&] { refuse_empty_ahead(name, column, sums[1], of[1]); });
+      if (is_emptier(column, of[0], sums[0]))
+        empty.push_back(fmt::format("{} in {} of {} records, in training in {} of {}", in_quotes(column.name),
+                                    with_commas(of[0]), with_commas(sums[0]), with_commas(column.missing),
+                                    with_commas(trained_)));
+      if (may_be_thousands(column, of[2], of[3]))
+        lines.push_back(
+            fmt::format("column {}: {}{} with three places behind the point, where training has whole "
+                        "numbers up to {:.0f}: if the "
+                        "point stands between thousands, write them without it",
+                        in_quotes(column.name), plural(of[2], "number"),
+                        counts_[i].example == 0 ? "" : fmt::format(", such as {:.3f},", counts_[i].example),
+                        column.numbers.max));
+    }
+    if (!empty.empty())
+      lines.insert(lines.begin(),
+                   fmt::format("{}: columns are empty more often than in training, and a usual value stands "
+                               "for the missing ones: {}",
+                               name, listed(empty, 5)));
+    return lines;
+  }
+
+ private:
+  struct Counts {
+    Index missing = 0;
+    Index missing_ahead = 0;   // in records whose labels are to be forecast
+    Index of_thousandths = 0;  // numbers such as 1.049
+    Index others = 0;          // and those that 1049 would be none beside
+    double example = 0;
+  };
+
+  bool is_emptier(const TableColumn& column, Index missing, Index records) const {
+    constexpr double kMore = 0.3;
+    if (records == 0 || trained_ == 0) return false;
+    const double usual = static_cast<double>(column.missing) / static_cast<double>(trained_);
+    return static_cast<double>(missing) / static_cast<double>(records) > usual + kMore;
+  }
+  static bool may_be_thousands(const TableColumn& column, Index of_thousandths, Index others) {
+    const auto whole = [](double number) { return number == std::floor(number); };
+    return column.is_number() && !column.notation && column.scale != Scale::kLog && of_thousandths > 0 &&
+           others == 0 && column.numbers.max >= 1000 && whole(column.numbers.max) &&
+           whole(column.numbers.min);
+  }
+  static void refuse_empty_ahead(const std::string& name, const TableColumn& column, Index coming,
+                                 Index missing) {
+    if (coming == 0 || missing < coming) return;
+    throw DataError(
+        "'{}': column {} is known ahead (data.future), and has no value in any of the {} without a label: "
+        "fill it in",
+        name, in_quotes(column.name), plural(coming, "record"));
+  }
+
+  const TableSchema* schema_;
+  Index trained_ = 0;  // records of the training data
+  Index records_ = 0;
+  Index coming_ = 0;
+  std::vector<Counts> counts_;
 };
 
 }  // namespace
@@ -280,6 +388,7 @@ Scan TableSource::check(const TableRequest& request) {
     take_texts(table_, request.options, none, request.name, questions->texts, peers);
   }
   FarNumbers far(schema_);
+  OddColumns odd(schema_);
   std::vector<Index> unseen(schema_.columns.size());
   std::vector<std::byte> packed(static_cast<std::size_t>(encoder_->record_bytes()));
   const TableOptions& options = request.options;
@@ -292,11 +401,13 @@ Scan TableSource::check(const TableRequest& request) {
                               [&](std::span<const Cell> cells, const TextChunk& chunk) {
                                 encoder_->pack(cells, packed.data(), unseen);
                                 far.add(cells, chunk.file);
+                                odd.add(cells);
                               },
                           .check_again =
                               [&] {
                                 unseen.assign(unseen.size(), 0);
                                 far = FarNumbers(schema_);
+                                odd = OddColumns(schema_);
                               }},
                          peers);
   if (questions != nullptr) {
@@ -309,6 +420,7 @@ Scan TableSource::check(const TableRequest& request) {
                          .texts = questions->texts});
   }
   doubts_ = far.describe(table_.text, peers);
+  std::ranges::copy(odd.describe(request.name, peers), std::back_inserter(doubts_));
   const std::vector<Index> sums = sum_over_ranks(unseen, peers);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (sums[i] == 0) continue;

@@ -25,6 +25,7 @@ constexpr std::array kNumberForms{Form{'.', 0},   Form{'.', ','}, Form{',', 0}, 
                                   Form{',', ' '}, Form{'.', ' '}, Form{'.', '\''}};
 constexpr std::size_t kPointAndComma = 1;
 constexpr std::size_t kDecimalComma = 2;
+constexpr std::size_t kCommaAndPoint = 3;
 
 // Signs before or behind amounts, one before those that it ends with. Letters in general are none: "p12" is a
 // name.
@@ -215,6 +216,33 @@ std::optional<double> parse_number(std::string_view text, const NumberNotation& 
   return negative ? -*number : *number;
 }
 
+// Whether a sign stands between thousands only: "1.049", "12.345.678".
+static bool is_grouped(std::string_view core, char sign) {
+  PlainText ignored;
+  return core.front() != '0' && core.find(sign) != std::string_view::npos &&
+         to_plain(core, {.decimal = '\0', .thousands = sign}, ignored);
+}
+
+void NotationCounts::count_signs(std::string_view core) {
+  for (const char sign : {'.', ','}) {
+    if (core.find(sign) == std::string_view::npos) continue;
+    Signed& of = sign == '.' ? points_ : commas_;
+    ++of.numbers;
+    if (!is_grouped(core, sign)) return;
+    ++of.grouped;
+    take_least(group_example_, core);
+    return;
+  }
+  ++wholes_;
+  large_wholes_ += core.size() > 3 ? 1 : 0;
+}
+
+bool NotationCounts::may_be_grouped(char sign) const {
+  const Signed& of = signed_of(sign);
+  const Signed& other = signed_of(sign == '.' ? ',' : '.');
+  return of.grouped > 0 && of.grouped == of.numbers && other.numbers == 0 && large_wholes_ == 0;
+}
+
 void NotationCounts::add_text(std::string_view text) {
   if (std::ranges::none_of(text, is_digit)) {
     take_least(other_example_, text);
@@ -235,6 +263,7 @@ void NotationCounts::add_text(std::string_view text) {
     take_least(other_example_, text);
     return;
   }
+  count_signs(parts.core);
   no_dates_.add(text);
   take_least(example_, text);
   affixes_.add(fmt::format("{}\n{}", parts.prefix, parts.suffix));
@@ -287,6 +316,7 @@ void NotationCounts::add_number(std::string_view text, double number) {
     ++beyond_double_;
   }
   const std::size_t first = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  count_signs(text.substr(first));
   if (text.size() < first + 2 || text[first] != '0' || !is_digit(text[first + 1])) return;
   ++leading_zeros_;
   take_least(zero_example_, text);
@@ -295,6 +325,14 @@ void NotationCounts::add_number(std::string_view text, double number) {
 void NotationCounts::merge(const NotationCounts& other) {
   for (std::size_t i = 0; i < kNumberForms.size(); ++i) fits_[i] += other.fits_[i];
   for (std::size_t i = 0; i < kSigns.size(); ++i) signs_[i] += other.signs_[i];
+  for (const auto& [mine, theirs] :
+       {std::pair(&points_, &other.points_), std::pair(&commas_, &other.commas_)}) {
+    mine->numbers += theirs->numbers;
+    mine->grouped += theirs->grouped;
+  }
+  wholes_ += other.wholes_;
+  large_wholes_ += other.large_wholes_;
+  take_least(group_example_, other.group_example_);
   with_point_ += other.with_point_;
   leading_zeros_ += other.leading_zeros_;
   beyond_double_ += other.beyond_double_;
@@ -312,7 +350,7 @@ void NotationCounts::merge(const NotationCounts& other) {
   no_dates_.merge(other.no_dates_);
 }
 
-std::optional<NotationCounts::Fit> NotationCounts::best(char separator) const {
+std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) const {
   // A plain number with a point is none with a decimal comma, unless the point stands between thousands.
   const auto reads = [this](std::size_t form) {
     const bool comma = kNumberForms[form].decimal == ',' && kNumberForms[form].thousands != '.';
@@ -322,14 +360,23 @@ std::optional<NotationCounts::Fit> NotationCounts::best(char separator) const {
   for (std::size_t form = 1; form < kNumberForms.size(); ++form) {
     if (reads(form) > reads(best)) best = form;
   }
-  if (reads(best) <= 0) return std::nullopt;
-  const bool ambiguous = best == kPointAndComma && reads(kDecimalComma) == reads(best);
-  // People who do not separate fields by commas write decimal commas.
-  if (ambiguous && separator != ',') best = kDecimalComma;
+  bool ambiguous = best == kPointAndComma && reads(kDecimalComma) == reads(best);
+  if (ambiguous) {
+    // People who do not separate fields by commas write decimal commas.
+    const bool mixed = may_be_grouped(',') && wholes_ > 0;
+    const bool decimal = file.decimal_comma || (!file.decimal_point && !mixed && file.separator != ',');
+    best = decimal ? kDecimalComma : kPointAndComma;
+    ambiguous = !file.decimal_comma && !file.decimal_point;
+  } else if (may_be_grouped('.') && !file.decimal_point && (file.decimal_comma || wholes_ > 0)) {
+    best = kCommaAndPoint;
+    ambiguous = !file.decimal_comma;
+  } else if (reads(best) <= 0) {
+    return std::nullopt;
+  }
   Fit fit{.notation = {.decimal = kNumberForms[best].decimal, .thousands = kNumberForms[best].thousands},
           .texts = fits_[best],
           .ambiguous = ambiguous,
-          .example = example_};
+          .example = best == kCommaAndPoint && !group_example_.empty() ? group_example_ : example_};
   for (std::size_t i = 0; i < kSigns.size(); ++i) {
     if (signs_[i] > 0) fit.signs.emplace_back(kSigns[i].second);
   }

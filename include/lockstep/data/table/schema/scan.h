@@ -127,7 +127,9 @@ struct ColumnGuess {
   std::vector<std::string> missing_values = {};  ///< texts among numbers that stand for a missing one
 };
 /// `separator`: of the fields; where it is a comma, a comma in a number more likely stands between thousands.
-ColumnGuess guess_column(const ColumnSummary& summary, bool label, char separator);
+ColumnGuess guess_column(const ColumnSummary& summary, bool label, const FileSigns& file);
+/// What the columns of a table say together. `separator`: of its fields.
+FileSigns signs_of(const Scan& scan, std::span<const TableColumn> columns, char separator);
 
 /// Gives the column the kind that is guessed, and what belongs to it.
 void take_guess(TableColumn& column, const ColumnGuess& guess);

@@ -174,6 +174,13 @@ struct NumberNotation {
 /// between thousands may be a no-break space, an apostrophe that of typography (U+2019).
 std::optional<double> parse_number(std::string_view text, const NumberNotation& notation);
 
+/// What a file says of how its numbers are written, beside one of its columns.
+struct FileSigns {
+  char separator = ',';        ///< of the fields
+  bool decimal_comma = false;  ///< some column has decimal commas, such as 31,9
+  bool decimal_point = false;  ///< some column has decimal points
+};
+
 /// The values of a column that are no plain numbers, counted by the notations that read them.
 class NotationCounts {
  public:
@@ -183,19 +190,22 @@ class NotationCounts {
   void add_number(std::string_view text, double number);
   void merge(const NotationCounts& other);
 
-  /// The notation that reads most of the texts; nothing if none reads any. `separator`: of the fields, which
-  /// decides where "1,234" may be either.
+  /// The notation that reads most of the texts; nothing if none reads any. The file decides where "1,234" may
+  /// be either. Where all numbers with a sign have three digits behind it, and all others are below 1,000
+  /// (610, 1.049), it stands between thousands, unless the file says otherwise.
   struct Fit {
     NumberNotation notation = {};
     Index texts = 0;         ///< texts that it reads
-    bool ambiguous = false;  ///< a decimal comma would read as many as one between thousands
+    bool ambiguous = false;  ///< the sign may be the decimal one as well as that between thousands
     std::string example = {};
     std::vector<std::string> signs = {};  ///< for people: signs of some texts that any notation reads
 
     /// For people: the notation and the signs.
     std::string describe() const;
   };
-  std::optional<Fit> best(char separator) const;
+  std::optional<Fit> best(const FileSigns& file = {}) const;
+  /// Numbers with such a decimal sign, which stands between no thousands.
+  bool has_decimals(char sign) const { return signed_of(sign).numbers > signed_of(sign).grouped; }
 
   /// Numbers with a zero before other digits: "0123".
   Index leading_zeros() const { return leading_zeros_; }
@@ -224,13 +234,22 @@ class NotationCounts {
 
   template <class Message>
   void pass(Message& message) {
-    message(fits_, signs_, with_point_, leading_zeros_, beyond_double_, date_fits_, dates_, times_,
-            zero_example_, example_, other_example_, affixes_, others_, no_dates_);
+    message(fits_, signs_, points_, commas_, wholes_, large_wholes_, group_example_, with_point_,
+            leading_zeros_, beyond_double_, date_fits_, dates_, times_, zero_example_, example_,
+            other_example_, affixes_, others_, no_dates_);
     for (std::string& example : date_examples_) message(example);
   }
 
  private:
+  /// Numbers with a sign that may be the decimal one.
+  struct Signed {
+    Index numbers = 0;
+    Index grouped = 0;  ///< whose sign may stand between thousands: 1.049, 12.345.678
+  };
+  const Signed& signed_of(char sign) const { return sign == '.' ? points_ : commas_; }
   void add_date(std::string_view text);
+  void count_signs(std::string_view core);
+  bool may_be_grouped(char sign) const;
 
   static constexpr std::size_t kFormCount = 7;
   static constexpr std::size_t kSignCount = 4;
@@ -238,7 +257,12 @@ class NotationCounts {
 
   std::array<Index, kFormCount> fits_{};
   std::array<Index, kSignCount> signs_{};  // numbers with such a sign
-  Index with_point_ = 0;                   // plain numbers, which a decimal comma would not read
+  Signed points_;
+  Signed commas_;
+  Index wholes_ = 0;        // numbers without such a sign
+  Index large_wholes_ = 0;  // of them those from 1,000 on
+  std::string group_example_;
+  Index with_point_ = 0;  // plain numbers, which a decimal comma would not read
   Index leading_zeros_ = 0;
   Index beyond_double_ = 0;
   std::array<Index, kTextDateForms> date_fits_{};
