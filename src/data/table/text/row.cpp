@@ -282,12 +282,13 @@ std::string_view FieldCursor::take_text() {
 
 std::string_view FieldCursor::take_quoted() {
   const char* const begin = next_ + 1;
-  const char* const closing = find_closing(begin, end_);
+  const char* const quote = find(begin, end_, '"');
+  const char* const closing = quote == nullptr ? nullptr : find_closing(quote, end_);
   if (closing == nullptr)
     throw BadRecord{column_, "a quote that opens a field",
                     "another one that closes it (data.quotes = false takes quotes as characters)"};
   std::string_view text(begin, closing);
-  if (find(begin, closing, '"') != nullptr) {  // only fields with quotes in them need memory of their own
+  if (quote != closing) {  // only fields with quotes in them need memory of their own
     std::string& unquoted = unquoted_.emplace_back();
     for (const char* at = begin; at != closing; at += *at == '"' ? 2 : 1) unquoted += *at;
     text = unquoted;
