@@ -1,7 +1,7 @@
-// What layers share: arguments; memory that each thread keeps for the layer at work and that only grows, so
-// that a step after the first allocates nothing; the arithmetic on rows; sequences as the input of layers
-// that mix positions, which see zeros for padding; and the random numbers of layers that drop numbers in
-// training.
+// Parts that layers share: arguments; memory that each thread keeps for the layer at work and that only
+// grows, so that a step after the first allocates nothing; the arithmetic on rows; sequences as the input of
+// layers that mix positions, which see zeros for padding; and the random numbers of layers that drop numbers
+// in training.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What rank 0 writes and shows while a run goes on, and at its end: metrics.jsonl, the progress line, events
-// of TensorBoard, lines of the log and summary.json.
+// Files and lines that rank 0 writes and shows while a run goes on, and at its end: metrics.jsonl, the
+// progress line, events of TensorBoard, lines of the log and summary.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

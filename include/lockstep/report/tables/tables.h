@@ -1,4 +1,4 @@
-// What runs and models give as tables and as JSON: plans, evaluations, importance, bench.
+// Runs and models as tables and as JSON: plans, evaluations, importance, bench.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

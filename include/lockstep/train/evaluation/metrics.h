@@ -1,4 +1,4 @@
-// What a training and its evaluations measure, as sums that can be added over samples, replicas and ranks;
+// Measures of a training and its evaluations, as sums that can be added over samples, replicas and ranks;
 // and what is made of the outputs of a trained model: a temperature, its reliability, its forecasts.
 #pragma once
 
