@@ -61,10 +61,12 @@ char take_character(TermArguments& arguments, const char* key, std::string_view 
 }
 
 NumberNotation take_notation(TermArguments& arguments) {
-  NumberNotation notation{.decimal = take_character(arguments, "decimal", "point", ".,"),
-                          .thousands = take_character(arguments, "thousands", "none", ",. '"),
-                          .prefix = arguments.take_word("prefix", ""),
-                          .suffix = arguments.take_word("suffix", "")};
+  const char thousands = take_character(arguments, "thousands", "none", ",. '");
+  NumberNotation notation{
+      .decimal = take_character(arguments, "decimal", thousands == '.' ? "comma" : "point", ".,"),
+      .thousands = thousands,
+      .prefix = arguments.take_word("prefix", ""),
+      .suffix = arguments.take_word("suffix", "")};
   if (notation.decimal == 0) throw ConfigError("'decimal' is none, expected point or comma");
   error_if(notation.decimal == notation.thousands, "'decimal' and 'thousands' are the same sign");
   return notation;

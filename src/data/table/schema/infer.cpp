@@ -118,6 +118,23 @@ void take_others(ColumnGuess& guess, const Values& values, std::vector<std::stri
   guess.doubtful = others > 0;
 }
 
+// Numbers in two currencies or units, or percent beside fractions: which of them are meant?
+std::string find_mixture(const ColumnSummary& summary, const Values& values) {
+  const NumberStats& plain = summary.numbers;
+  if (!values.fit || static_cast<double>(plain.count + values.fit->of_any_kind) <
+                         (1 - kBadNumbers) * static_cast<double>(values.all))
+    return "";
+  std::vector<std::string> kinds = values.fit->mixed;
+  const bool of_percent = values.fit->notation.suffix == "%" && plain.count > 0;
+  if (of_percent && plain.min >= -1 && plain.max <= 1 && plain.min < plain.max)
+    kinds = {values.fit->example, fmt::format("{:g}", plain.max)};
+  if (kinds.size() < 2) return "";
+  return fmt::format(
+      "{} and {} are numbers of two kinds: make them one in the file, or say {} to read those "
+      "alone, or categorical",
+      in_quotes(kinds[0]), in_quotes(kinds[1]), values.fit->notation.term());
+}
+
 ColumnGuess guess_number(const Values& values) {
   ColumnGuess guess{.kind = ColumnKind::kNumeric};
   std::vector<std::string> remarks;
@@ -221,6 +238,8 @@ ColumnGuess guess_kind(const ColumnSummary& summary, bool label, const FileSigns
     return guess_code(summary, "whole numbers of so many digits that the last ones are lost in a number");
   }
   if (const auto dates = guess_date(summary, label)) return *dates;
+  if (const std::string mixture = find_mixture(summary, values); !mixture.empty())
+    return {.kind = ColumnKind::kCategorical, .remark = mixture, .doubtful = true, .mixture = mixture};
   if (few_others || values.markers()) return guess_number(values);
   return values.share() >= kMostlyNumbers ? guess_mixture(summary, values)
                                           : guess_category(summary, values.all);
@@ -325,6 +344,9 @@ Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns, c
     TableColumn& column = columns[i];
     if (!unknown(column)) continue;
     const ColumnGuess guess = guess_column(scan.columns[i], column.label, file);
+    if (!guess.mixture.empty())
+      throw ConfigError("'{}', column {}: {} in data.columns", table.text.files.front().path,
+                        in_quotes(column.name), guess.mixture);
     take_guess(column, guess);
     if (guess.remark.empty()) continue;
     const std::string text =

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
@@ -243,6 +244,39 @@ bool NotationCounts::may_be_grouped(char sign) const {
   return of.grouped > 0 && of.grouped == of.numbers && other.numbers == 0 && large_wholes_ == 0;
 }
 
+void NotationCounts::count_affix(std::vector<Affix>& affixes, const Affix& affix) {
+  constexpr std::size_t kMaxAffixes = 16;
+  const auto known = std::ranges::find_if(affixes, [&affix](const Affix& each) {
+    return each.prefix == affix.prefix && each.suffix == affix.suffix;
+  });
+  if (known == affixes.end()) {
+    if (affixes.size() < kMaxAffixes) affixes.push_back(affix);
+    return;
+  }
+  known->count += affix.count;
+  take_least(known->example, affix.example);
+}
+
+// A number with letters or signs behind it, which may be a unit: "57,2 m²", "172cm". False: it is none.
+bool NotationCounts::add_unit(std::string_view text) {
+  constexpr std::size_t kLongest = 12;
+  text = without_blanks(text);
+  const std::size_t last_digit = text.find_last_of("0123456789");
+  const std::string_view unit = without_blanks(text.substr(last_digit + 1));
+  const NumberParts parts = split(text.substr(0, last_digit + 1));
+  if (unit.empty() || unit.size() > kLongest || !parts.prefix.empty()) return false;
+  bool fits = false;
+  for (std::size_t i = 0; i < kNumberForms.size(); ++i) {
+    if (!parse_core(parts.core, kNumberForms[i])) continue;
+    ++unit_fits_[i];
+    fits = true;
+  }
+  if (!fits) return false;
+  count_signs(parts.core);
+  count_affix(units_, {.prefix = {}, .suffix = std::string(unit), .count = 1, .example = std::string(text)});
+  return true;
+}
+
 void NotationCounts::add_text(std::string_view text) {
   if (std::ranges::none_of(text, is_digit)) {
     take_least(other_example_, text);
@@ -250,6 +284,7 @@ void NotationCounts::add_text(std::string_view text) {
     no_dates_.add(text);
     return;
   }
+  ++digit_texts_;
   const NumberParts parts = split(text);
   bool fits = false;
   for (std::size_t i = 0; i < kNumberForms.size(); ++i) {
@@ -258,7 +293,11 @@ void NotationCounts::add_text(std::string_view text) {
     fits = true;
   }
   if (!fits) {
-    add_date(text);
+    if (add_unit(text)) {
+      no_dates_.add(text);
+    } else {
+      add_date(text);
+    }
     others_.add(text);
     take_least(other_example_, text);
     return;
@@ -266,7 +305,10 @@ void NotationCounts::add_text(std::string_view text) {
   count_signs(parts.core);
   no_dates_.add(text);
   take_least(example_, text);
-  affixes_.add(fmt::format("{}\n{}", parts.prefix, parts.suffix));
+  count_affix(affixes_, {.prefix = std::string(parts.prefix),
+                         .suffix = std::string(parts.suffix),
+                         .count = 1,
+                         .example = std::string(text)});
   for (std::size_t i = 0; i < kSigns.size(); ++i) {
     const std::string_view sign = kSigns[i].first;
     signs_[i] += sign.size() == 1 ? text.ends_with(sign) : text.find(sign) != std::string_view::npos;
@@ -310,6 +352,7 @@ std::optional<NotationCounts::DateFit> NotationCounts::best_date() const {
 
 void NotationCounts::add_number(std::string_view text, double number) {
   constexpr double kExact = 9007199254740992;  // 2^53
+  ++plain_numbers_;
   if (text.find('.') != std::string_view::npos) {
     ++with_point_;
   } else if (std::abs(number) > kExact && text.find_first_of("eE") == std::string_view::npos) {
@@ -345,16 +388,25 @@ void NotationCounts::merge(const NotationCounts& other) {
   take_least(zero_example_, other.zero_example_);
   take_least(example_, other.example_);
   take_least(other_example_, other.other_example_);
-  affixes_.merge(other.affixes_);
+  for (const Affix& each : other.affixes_) count_affix(affixes_, each);
+  for (const Affix& each : other.units_) count_affix(units_, each);
+  for (std::size_t i = 0; i < kNumberForms.size(); ++i) unit_fits_[i] += other.unit_fits_[i];
+  digit_texts_ += other.digit_texts_;
+  plain_numbers_ += other.plain_numbers_;
   others_.merge(other.others_);
   no_dates_.merge(other.no_dates_);
 }
 
 std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) const {
+  // Units are taken where all numbers have one.
+  Index with_units = 0;
+  for (const Affix& each : units_) with_units += each.count;
+  const bool of_units = with_units > 0 && with_units == digit_texts_ && plain_numbers_ == 0;
+  const std::array<Index, kFormCount>& fits = of_units ? unit_fits_ : fits_;
   // A plain number with a point is none with a decimal comma, unless the point stands between thousands.
-  const auto reads = [this](std::size_t form) {
+  const auto reads = [&](std::size_t form) {
     const bool comma = kNumberForms[form].decimal == ',' && kNumberForms[form].thousands != '.';
-    return fits_[form] - (comma ? with_point_ : 0);
+    return fits[form] - (comma ? with_point_ : 0);
   };
   std::size_t best = 0;
   for (std::size_t form = 1; form < kNumberForms.size(); ++form) {
@@ -373,23 +425,31 @@ std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) c
   } else if (reads(best) <= 0) {
     return std::nullopt;
   }
+  const bool shows_group = !group_example_.empty() && (ambiguous || best == kCommaAndPoint);
   Fit fit{.notation = {.decimal = kNumberForms[best].decimal, .thousands = kNumberForms[best].thousands},
-          .texts = fits_[best],
+          .texts = fits[best],
           .ambiguous = ambiguous,
-          .example = best == kCommaAndPoint && !group_example_.empty() ? group_example_ : example_};
+          .example = shows_group ? group_example_ : example_,
+          .of_any_kind = fits[best]};
   for (std::size_t i = 0; i < kSigns.size(); ++i) {
     if (signs_[i] > 0) fit.signs.emplace_back(kSigns[i].second);
   }
   // The most frequent affixes are taken; numbers may stand without them, but not with others.
-  std::vector<ValueCounts::Entry> affixes = affixes_.by_count();
-  std::erase_if(affixes, [](const ValueCounts::Entry& entry) { return entry.text == "\n"; });
-  for (const ValueCounts::Entry& entry : affixes) fit.texts -= entry.count;
-  if (!affixes.empty()) {
-    const std::string& both = affixes.front().text;
-    fit.notation.prefix = both.substr(0, both.find('\n'));
-    fit.notation.suffix = both.substr(both.find('\n') + 1);
-    fit.texts += affixes.front().count;
+  std::vector<Affix> affixes = of_units ? units_ : affixes_;
+  std::erase_if(affixes, [](const Affix& each) { return each.prefix.empty() && each.suffix.empty(); });
+  if (affixes.empty()) return fit;
+  std::ranges::sort(affixes, {},
+                    [](const Affix& each) { return std::tuple(-each.count, each.prefix, each.suffix); });
+  fit.notation.prefix = affixes.front().prefix;
+  fit.notation.suffix = affixes.front().suffix;
+  if (of_units) fit.example = affixes.front().example;
+  for (const Affix& each : affixes) {
+    fit.texts -= each.count;
+    // A capital letter is the end of a code: "12A", "12B".
+    const bool of_code = each.suffix.size() == 1 && each.suffix >= "A" && each.suffix <= "Z";
+    if (affixes.size() > 1 && !of_code) fit.mixed.push_back(each.example);
   }
+  fit.texts += affixes.front().count;
   return fit;
 }
 

@@ -125,8 +125,8 @@ struct ColumnGuess {
   std::optional<NumberNotation> notation = {};   ///< how numbers are written, if they are not plain
   std::optional<DateReading> date = {};          ///< numbers are the days of dates
   std::vector<std::string> missing_values = {};  ///< texts among numbers that stand for a missing one
+  std::string mixture = {};  ///< that it has numbers of two kinds, which somebody has to declare; or ""
 };
-/// `separator`: of the fields; where it is a comma, a comma in a number more likely stands between thousands.
 ColumnGuess guess_column(const ColumnSummary& summary, bool label, const FileSigns& file);
 /// What the columns of a table say together. `separator`: of its fields.
 FileSigns signs_of(const Scan& scan, std::span<const TableColumn> columns, char separator);

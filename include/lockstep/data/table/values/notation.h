@@ -199,6 +199,9 @@ class NotationCounts {
     bool ambiguous = false;  ///< the sign may be the decimal one as well as that between thousands
     std::string example = {};
     std::vector<std::string> signs = {};  ///< for people: signs of some texts that any notation reads
+    Index of_any_kind = 0;                ///< texts of numbers with any such sign or unit
+    /// A text of each of several signs or units that stand beside the numbers: they are of several kinds.
+    std::vector<std::string> mixed = {};
 
     /// For people: the notation and the signs.
     std::string describe() const;
@@ -236,7 +239,7 @@ class NotationCounts {
   void pass(Message& message) {
     message(fits_, signs_, points_, commas_, wholes_, large_wholes_, group_example_, with_point_,
             leading_zeros_, beyond_double_, date_fits_, dates_, times_, zero_example_, example_,
-            other_example_, affixes_, others_, no_dates_);
+            other_example_, affixes_, units_, unit_fits_, digit_texts_, plain_numbers_, others_, no_dates_);
     for (std::string& example : date_examples_) message(example);
   }
 
@@ -248,6 +251,20 @@ class NotationCounts {
   };
   const Signed& signed_of(char sign) const { return sign == '.' ? points_ : commas_; }
   void add_date(std::string_view text);
+  /// Signs or units beside numbers.
+  struct Affix {
+    std::string prefix;
+    std::string suffix;
+    Index count = 0;
+    std::string example;
+
+    template <class Message>
+    void pass(Message& message) {
+      message(prefix, suffix, count, example);
+    }
+  };
+  static void count_affix(std::vector<Affix>& affixes, const Affix& affix);
+  bool add_unit(std::string_view text);
   void count_signs(std::string_view core);
   bool may_be_grouped(char sign) const;
 
@@ -272,7 +289,11 @@ class NotationCounts {
   std::string example_;
   std::array<std::string, kTextDateForms> date_examples_;  // of texts that no earlier form reads
   std::string other_example_;
-  ValueCounts affixes_{kMaxKept};
+  std::vector<Affix> affixes_;  // known signs, and none
+  std::vector<Affix> units_;    // any others
+  std::array<Index, kFormCount> unit_fits_{};
+  Index digit_texts_ = 0;
+  Index plain_numbers_ = 0;
   ValueCounts others_{kMaxKept};
   ValueCounts no_dates_{kMaxKept};
 };
