@@ -108,7 +108,15 @@ int export_command(const CommandLine& line) {
              kOtherFormats);
   }
   const bool complete = exporter.encodes && schema;
-  if (complete) log_info("its inputs are the columns of the table");
+  if (complete) {
+    log_info("its inputs are the columns of the table");
+    for (const TableColumn& column : schema->columns) {
+      if (column.is_feature() && column.fold_case)
+        log_info("column {}: the graph knows texts in small letters, with one blank between words, as in {}",
+                 in_quotes(column.name),
+                 column.values.empty() ? "'new york'" : in_quotes(column.values.front()));
+    }
+  }
   if (exporter.encodes && is_text) {
     log_info("its input is the numbers of tokens, int64 [N, T], with {} T = {}",
              goes_by_position(*trained.model) ? "at most" : "exactly", trained.model->input().dims.front());

@@ -170,6 +170,7 @@ void read_table(InitData& data) {
     TableColumn& column = table.columns[i];
     std::string& remark = table.guesses[i].remark;
     const std::string name = fmt::format("column {}: ", in_quotes(column.name));
+    error_if(!table.guesses[i].mixture.empty(), "{}{} in --data.columns", name, table.guesses[i].mixture);
     const auto [first, last] = findings.equal_range(column.name);
     for (auto each = first; each != last; ++each) {
       const Finding& finding = *each->second;
@@ -195,6 +196,10 @@ void read_table(InitData& data) {
   if (std::ranges::any_of(table.columns,
                           [](const TableColumn& each) { return !each.missing_values.empty(); }))
     summarise_again(table);
+  if (const Index bad = count_bad(table); bad > 0)
+    data.doubts.push_back(fmt::format(
+        "{} of {} cannot be used, as a label or number is missing or another text: left out (on_bad_record)",
+        with_commas(bad), plural(table.scan.good + table.scan.bad, "record")));
   take_bad_label(data);
   if (!data.options.table.windows.time.empty()) return read_series(data);
   for (std::optional<std::string>* file : {&data.test, &data.validation}) take_if_labelled(data, *file);

@@ -93,6 +93,7 @@ class Comparison {
       const ColumnSummary& ours = inspection_.scan.columns[i];
       if (column.is_number()) look_at_numbers(i, theirs.numbers, ours.numbers);
       if (column.kind != ColumnKind::kNumeric && !ours.countless()) look_at_texts(column, theirs, ours);
+      look_at_missing(column, theirs.missing, ours.missing);
       look_at_distance(i);
     }
     look_at_records();
@@ -100,6 +101,18 @@ class Comparison {
   }
 
  private:
+  // Values that are missing more often by far.
+  void look_at_missing(const TableColumn& column, Index theirs, Index ours) {
+    constexpr double kMorePercent = 30;
+    const double usual = percent(ours, inspection_.scan.good);
+    if (percent(theirs, scan_.good) <= usual + kMorePercent) return;
+    findings_.push_back(
+        {FindingKind::kMissing, column.name, theirs,
+         fmt::format("it is empty in {} of {} records of {} ({:.3g} %), in training in {:.3g} %",
+                     with_commas(theirs), with_commas(scan_.good), other_.name, percent(theirs, scan_.good),
+                     usual)});
+  }
+
   // Numbers beyond the range of the training data.
   void look_at_numbers(std::size_t column, const NumberStats& theirs, const NumberStats& range) {
     if (range.count == 0 || theirs.count == 0 || (theirs.min >= range.min && theirs.max <= range.max)) return;

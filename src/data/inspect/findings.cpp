@@ -16,6 +16,7 @@
 
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -168,7 +169,10 @@ class FindingList {
       if (column(i).label || feature) look_at_rounding(i);
       if (column(i).label) look_at_balance(i, values);
       if (column(i).label || feature) look_at_sentinels(i);
-      if (column(i).kind == ColumnKind::kCategorical) look_at_spelling(i, values);
+      if (column(i).kind == ColumnKind::kCategorical) {
+        look_at_spelling(i, values);
+        look_at_number_texts(i, values);
+      }
       if (!feature) continue;
       look_at_constancy(i, values);
       if (!look_at_times(i)) look_at_identity(i);
@@ -291,6 +295,23 @@ class FindingList {
         fmt::format("yes and no are written in {} ways, {}: each is a value of its own; write "
                     "them in one way in the file",
                     words.size(), listed(words, 8)));
+  }
+
+  // '1' and '1.0', as programs write numbers once one of them is missing.
+  void look_at_number_texts(std::size_t i, const Counted& values) {
+    std::map<double, std::string> known;
+    for (const ValueCounts::Entry& value : values) {
+      const auto number = parse_number(value.text);
+      const bool is_code = value.text.size() > 1 && value.text.front() == '0' && value.text[1] != '.';
+      if (!number || is_code) continue;
+      const auto [entry, is_new] = known.emplace(*number, value.text);
+      if (is_new) continue;
+      return add(
+          FindingKind::kSpelling, i, value.count,
+          fmt::format(
+              "{} and {} are one number, and are taken for different values: write it in one way in the file",
+              in_quotes(entry->second), in_quotes(value.text)));
+    }
   }
 
   void look_at_identity(std::size_t i) {

@@ -120,20 +120,6 @@ std::vector<std::string> special_columns(const TableInspection& inspection) {
   return special;
 }
 
-// Records that would be bad with these kinds: at most as many.
-Index count_bad(const TableInspection& inspection) {
-  const auto labels = std::ranges::count_if(inspection.columns, &TableColumn::label);
-  Index bad = inspection.scan.bad;
-  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
-    const TableColumn& column = inspection.columns[i];
-    const ColumnSummary& summary = inspection.scan.columns[i];
-    if (column.kind == ColumnKind::kNumeric) bad += summary.texts;
-    const bool needs_label = labels == 1 && inspection.options.windows.time.empty();
-    if (column.weight || (column.label && needs_label)) bad += summary.missing;
-  }
-  return bad;
-}
-
 // Texts that stand for missing numbers in some columns; nothing where the default is enough.
 void add_missing_values(std::vector<DataSetting>& settings, const TableInspection& inspection) {
   std::vector<std::string> texts = inspection.options.missing_values;
@@ -333,6 +319,17 @@ std::string series_text(const SeriesSummary& summary) {
   return text;
 }
 
+// Texts such as None are categories, though numbers would be missing there.
+void count_missing_texts(TableInspection& inspection) {
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    const TableColumn& column = inspection.columns[i];
+    if (column.kind != ColumnKind::kCategorical) continue;
+    std::vector<std::string> missing = missing_in_categories(inspection.options.missing_values);
+    missing.insert(missing.end(), column.missing_values.begin(), column.missing_values.end());
+    inspection.scan.columns[i].count_missing_texts(missing);
+  }
+}
+
 }  // namespace
 
 TableInspection inspect_table(const FileSet& data, const TableOptions& given,
@@ -362,11 +359,13 @@ TableInspection inspect_table(const FileSet& data, const TableOptions& given,
     const ColumnSummary& summary = inspection.scan.columns[i];
     inspection.guesses.push_back(column.weight ? look_at_weight(summary)
                                                : guess_column(summary, column.label, file));
+    if (column.kind != ColumnKind::kUnknown) inspection.guesses.back().mixture.clear();
     choose_kind(column, summary, inspection.guesses.back());
   }
   const auto is_written_specially = [](const TableColumn& column) {
     return column.notation || column.date || !column.missing_values.empty();
   };
+  count_missing_texts(inspection);
   // Now that it is known how their numbers are written.
   if (std::ranges::any_of(inspection.columns, is_written_specially)) summarise_again(inspection);
   inspection.findings = find_suspicious(inspection, others);
@@ -375,8 +374,22 @@ TableInspection inspect_table(const FileSet& data, const TableOptions& given,
 }
 
 void summarise_again(TableInspection& inspection) {
-  inspection.scan =
-      look_at_columns(inspection.table, inspection.columns, true, inspection.options.missing_values, alone());
+  const std::vector<std::string>& missing = inspection.options.missing_values;
+  inspection.scan = look_at_columns(inspection.table, inspection.columns, true, missing, alone());
+  count_missing_texts(inspection);
+}
+
+Index count_bad(const TableInspection& inspection) {
+  const auto labels = std::ranges::count_if(inspection.columns, &TableColumn::label);
+  Index bad = inspection.scan.bad;
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    const TableColumn& column = inspection.columns[i];
+    const ColumnSummary& summary = inspection.scan.columns[i];
+    if (column.kind == ColumnKind::kNumeric) bad += summary.texts;
+    const bool needs_label = labels == 1 && inspection.options.windows.time.empty();
+    if (column.weight || (column.label && needs_label)) bad += summary.missing;
+  }
+  return bad;
 }
 
 std::vector<DataSetting> data_settings(const TableInspection& inspection) {
@@ -486,8 +499,8 @@ std::string to_json(const TableInspection& inspection) {
 
 std::string to_string(FindingKind kind) {
   constexpr std::array kNames{
-      "leak",     "duplicates", "overlap",  "drift",           "unseen", "imbalance", "identifier",
-      "rounding", "sentinel",   "spelling", "nearly constant", "times",  "years",     "far date"};
+      "leak",     "duplicates", "overlap",         "drift", "unseen", "imbalance", "identifier", "rounding",
+      "sentinel", "spelling",   "nearly constant", "times", "years",  "far date",  "missing"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

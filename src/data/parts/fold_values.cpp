@@ -167,9 +167,10 @@ FoldTargets targets_of(const TableRecords& table, const ValidationPart& part) {
     }
     return found;
   }
+  const std::vector<std::string> missing = missing_in_categories(values.missing);
   ValueCounts counts(std::numeric_limits<Index>::max());
   for (std::string& text : values.texts) {
-    if (std::ranges::count(values.missing, text) + std::ranges::count(label->missing_values, text) > 0)
+    if (std::ranges::count(missing, text) + std::ranges::count(label->missing_values, text) > 0)
       refuse_missing_label(part);
     if (label->fold_case) text = fold_case(text);
     counts.add(text);

@@ -101,8 +101,8 @@ void compare_with_training(TimeAxis& axis, const std::vector<std::string>& steps
 // Steps that are longer than the usual one, or no multiple of it, and puts positions where times are missing.
 class Gaps {
  public:
-  Gaps(TimeAxis& axis, FillGaps fill, const std::string& column)
-      : axis_(axis), fill_(fill), column_(column) {}
+  Gaps(TimeAxis& axis, FillGaps fill, const RecordSource& table, const std::string& column)
+      : axis_(axis), fill_(fill), table_(table), column_(column) {}
 
   void find() {
     TimeAxis filled = axis_;
@@ -137,6 +137,14 @@ class Gaps {
     std::string& first = steps ? first_gap_ : first_irregular_;
     ++(steps ? gaps_ : irregular_);
     missing_ += steps ? *steps - 1 : 0;
+    if (fill_ != FillGaps::kNone && missing_ > kMaxFilled * axis_.positions() + kAlways)
+      throw DataError(
+          "'{}', column {}: {} in record {} (counted from 0) comes {} behind the one before, {}: so many are "
+          "not filled "
+          "(data.fill_gaps); is it right?",
+          table_.info().name, in_quotes(column_), axis_.text(at(axis_.times, i), series),
+          with_commas(table_.position(at(axis_.records, i))), plural(steps.value_or(0), "step"),
+          axis_.text(before, series));
     if (first.empty()) {
       const std::string name = axis_.series_name(series);
       first = fmt::format("{} to {}{}", axis_.text(before, series), axis_.text(at(axis_.times, i), series),
@@ -166,8 +174,13 @@ class Gaps {
            .figures = {{"irregular", {{"steps", irregular_}, {"first", first_irregular_}}}}});
   }
 
+  // So many positions may be filled for each that is there, and so many at least.
+  static constexpr Index kMaxFilled = 10;
+  static constexpr Index kAlways = 10'000;
+
   TimeAxis& axis_;
   FillGaps fill_;
+  const RecordSource& table_;
   const std::string& column_;
   Index gaps_ = 0;
   Index missing_ = 0;
@@ -204,6 +217,7 @@ std::vector<double> learn_layouts(const ColumnValues& values, TimeAxis& axis) {
   const Index before =
       values.column.date ? values.column.date->before.value_or(kShortYearsBefore) : kShortYearsBefore;
   std::vector<double> zones(static_cast<std::size_t>(axis.positions()));
+  Index without = 0;
   for (Index series = 0; series < axis.series_count(); ++series) {
     TimeLayout& layout = axis.layouts.emplace_back(axis.form, before);
     const Range positions = axis.positions_of(series);
@@ -211,9 +225,16 @@ std::vector<double> learn_layouts(const ColumnValues& values, TimeAxis& axis) {
     for (Index p = std::max(positions.begin, positions.end - kSeen); p < positions.end; ++p)
       layout.add(text(p));
     if (!layout.has_zone()) continue;
-    for (Index p = positions.begin; p < positions.end; ++p)
-      at(zones, p) = read_date(text(p), *axis.form, before)->zone.value_or(0) / kSecondsOfDay;
+    for (Index p = positions.begin; p < positions.end; ++p) {
+      const std::optional<double> zone = read_date(text(p), *axis.form, before)->zone;
+      at(zones, p) = zone.value_or(0) / kSecondsOfDay;
+      without += zone ? 0 : 1;
+    }
   }
+  if (without > 0)
+    axis.notes.push_back({.text = fmt::format("{} of column {} {} no zone, unlike others: taken as UTC",
+                                              plural(without, "time"), in_quotes(values.column.name),
+                                              without == 1 ? "names" : "name")});
   return zones;
 }
 
@@ -295,7 +316,7 @@ TimeAxis read_time_axis(const RecordSource& table, const WindowOptions& windows,
     refuse_one_time(axis, table, column);
     const Clocks clocks(axis, zones, steps);
     compare_with_training(axis, steps);
-    Gaps(axis, windows.fill, column).find();
+    Gaps(axis, windows.fill, table, column).find();
   });
   return axis;
 }

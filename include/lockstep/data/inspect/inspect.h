@@ -35,6 +35,7 @@ enum class FindingKind {
   kTimes,
   kYears,
   kFarDate,
+  kMissing,
 };
 /// "nearly constant".
 std::string to_string(FindingKind kind);
@@ -91,6 +92,8 @@ std::string to_json(const TableInspection& inspection);
 /// "2 different: 'a' 62.5 %, 'b' 37.5 %": the first `most` of the values, with their shares of so many.
 std::string list_shares(const std::vector<ValueCounts::Entry>& values, std::string_view noun, Index whole,
                         std::size_t most);
+/// At most so many records would be bad with the kinds of its columns.
+Index count_bad(const TableInspection& inspection);
 /// The keys that train on the table with these columns: without data.label if there is none.
 std::vector<DataSetting> data_settings(const TableInspection& inspection);
 /// Those keys as a [data] section; a comment stands for a label that is not named.

@@ -234,6 +234,8 @@ ColumnGuess guess_kind(const ColumnSummary& summary, bool label, const FileSigns
     return guess_code(summary, fmt::format("numbers with zeros before them, such as {}",
                                            in_quotes(summary.notations.leading_zero_example())));
   }
+  if (!label && few_others && summary.notations.are_exponents())
+    return guess_code(summary, "digits with an E among them in all values");
   if (!label && few_others && summary.notations.beyond_double() > 0) {
     return guess_code(summary, "whole numbers of so many digits that the last ones are lost in a number");
   }

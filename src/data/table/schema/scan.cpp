@@ -15,12 +15,14 @@
 namespace lockstep {
 namespace {
 
+constexpr Index kMaxMissingTexts = 30;
 constexpr std::size_t kMaxRejects = 100;  // descriptions of bad records that are kept
 
 std::vector<ColumnSummary> empty_summaries(const std::vector<ColumnWants>& wants) {
   std::vector<ColumnSummary> columns;
   for (const ColumnWants& wanted : wants) {
-    columns.push_back({.text_counts = ValueCounts(wanted.max_texts),
+    columns.push_back({.missing_texts = ValueCounts(wanted.notations ? kMaxMissingTexts : 0),
+                       .text_counts = ValueCounts(wanted.max_texts),
                        .number_counts = ValueCounts(wanted.max_numbers),
                        .quantiles = ValueSample(wanted.quantiles)});
   }
@@ -88,6 +90,7 @@ class TableShare final : public TextPass {
       ColumnSummary theirs;
       pass(message, theirs);
       column.missing += theirs.missing;
+      column.missing_texts.merge(theirs.missing_texts);
       column.texts += theirs.texts;
       column.short_years += theirs.short_years;
       column.text_counts.merge(theirs.text_counts);
@@ -106,8 +109,8 @@ class TableShare final : public TextPass {
   // All but the statistics of its numbers.
   template <class Message>
   static void pass(Message& message, ColumnSummary& column) {
-    message(column.missing, column.texts, column.short_years, column.text_counts, column.number_counts,
-            column.notations, column.quantiles);
+    message(column.missing, column.missing_texts, column.texts, column.short_years, column.text_counts,
+            column.number_counts, column.notations, column.quantiles);
   }
 
   // Before anything is counted, so that a bad record leaves no trace.
@@ -129,6 +132,7 @@ class TableShare final : public TextPass {
       ColumnSummary& column = columns_[i];
       if (cell.missing) {
         ++column.missing;
+        if (wants.notations && !cell.text.empty()) column.missing_texts.add(cell.text);
       } else if (cell.is_number) {
         const double number = wants.logarithm ? signed_log(cell.number) : cell.number;
         sums_[i].add(number);
@@ -192,6 +196,16 @@ void RecordCounts::check_bad_share(const BadRecords& limit) const {
   throw DataError("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
                   with_commas(bad), with_commas(good + bad), 100 * share, 100 * limit.most,
                   fmt::join(shown, "\n  "), rejects.size() > kShown ? "\n  ..." : "");
+}
+
+void ColumnSummary::count_missing_texts(const std::vector<std::string>& in_categories) {
+  for (const ValueCounts::Entry& entry : missing_texts.by_count()) {
+    if (std::ranges::count(in_categories, entry.text) > 0) continue;
+    text_counts.add(entry.text, entry.count);
+    texts += entry.count;
+    missing -= entry.count;
+  }
+  missing_texts = ValueCounts();
 }
 
 std::vector<ValueCounts::Entry> ColumnSummary::values() const {

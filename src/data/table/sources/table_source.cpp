@@ -14,6 +14,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/data/message.h"
+#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -129,7 +130,8 @@ class OddColumns {
     }
   }
 
-  void add(std::span<const Cell> cells) {
+  // `unseen`: how many values of each column so far training had not.
+  void add(std::span<const Cell> cells, std::span<const Index> unseen) {
     const bool is_coming =
         schema_->windows &&
         std::ranges::all_of(schema_->targets(), [&](std::size_t label) { return cells[label].missing; });
@@ -139,6 +141,9 @@ class OddColumns {
       Counts& counts = counts_[i];
       counts.missing += cells[i].missing ? 1 : 0;
       counts.missing_ahead += is_coming && cells[i].missing ? 1 : 0;
+      if (unseen[i] > 0 && counts.unseen.empty()) counts.unseen = cells[i].text;
+      counts.plain +=
+          schema_->columns[i].notation && has_no_affix(*schema_->columns[i].notation, cells[i]) ? 1 : 0;
       if (!cells[i].is_number) continue;
       const double number = std::abs(cells[i].number);
       const double thousandths = number * 1000;
@@ -150,18 +155,33 @@ class OddColumns {
     }
   }
 
+  // A value of this rank that training had not, "" or ", such as 'x'": with one that is the same number.
+  std::string unseen_example(std::size_t i) const {
+    const std::string& text = counts_[i].unseen;
+    if (text.empty()) return "";
+    const auto number = parse_number(text);
+    const auto is_it = [&number](const std::string& value) {
+      return number && parse_number(value) == number;
+    };
+    const std::vector<std::string>& values = schema_->columns[i].values;
+    const auto twin = std::ranges::find_if(values, is_it);
+    return fmt::format(", such as {}{}", in_quotes(text),
+                       twin == values.end() ? "" : fmt::format(" (training has {})", in_quotes(*twin)));
+  }
+
   // *Collective.* A line for each kind of oddity. Errors: DataError, the same on all ranks, if a column that
   // is known ahead is empty in all coming records.
   std::vector<std::string> describe(const std::string& name, PeerGroup& peers) {
     std::vector<Index> sums{records_, coming_};
     for (const Counts& each : counts_)
-      sums.insert(sums.end(), {each.missing, each.missing_ahead, each.of_thousandths, each.others});
+      sums.insert(sums.end(),
+                  {each.missing, each.missing_ahead, each.of_thousandths, each.others, each.plain});
     sums = sum_over_ranks(sums, peers);
     std::vector<std::string> empty;
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       const TableColumn& column = schema_->columns[i];
-      const std::span<const Index> of = std::span(sums).subspan(2 + 4 * i, 4);
+      const std::span<const Index> of = std::span(sums).subspan(2 + 5 * i, 5);
       if (!column.is_feature()) continue;
       if (schema_->windows && std::ranges::count(schema_->windows->future, column.name) > 0)
         peers.agree([&] { refuse_empty_ahead(name, column, sums[1], of[1]); });
@@ -169,6 +189,10 @@ class OddColumns {
         empty.push_back(fmt::format("{} in {} of {} records, in training in {} of {}", in_quotes(column.name),
                                     with_commas(of[0]), with_commas(sums[0]), with_commas(column.missing),
                                     with_commas(trained_)));
+      if (of[4] > 0 && of[4] == sums[0] - of[0])
+        lines.push_back(fmt::format(
+            "column {}: no value has the {} of the training data: are they in the same unit?",
+            in_quotes(column.name), in_quotes(column.notation->prefix + column.notation->suffix)));
       if (may_be_thousands(column, of[2], of[3]))
         lines.push_back(
             fmt::format("column {}: {}{} with three places behind the point, where training has whole "
@@ -192,9 +216,18 @@ class OddColumns {
     Index missing_ahead = 0;   // in records whose labels are to be forecast
     Index of_thousandths = 0;  // numbers such as 1.049
     Index others = 0;          // and those that 1049 would be none beside
+    Index plain = 0;           // without the sign or unit that training's have
+    std::string unseen;        // a value
     double example = 0;
   };
 
+  static bool has_no_affix(const NumberNotation& notation, const Cell& cell) {
+    const bool has_one = !notation.prefix.empty() || !notation.suffix.empty();
+    const auto holds = [&cell](const std::string& affix) {
+      return !affix.empty() && cell.text.find(affix) != std::string_view::npos;
+    };
+    return has_one && cell.is_number && !holds(notation.prefix) && !holds(notation.suffix);
+  }
   bool is_emptier(const TableColumn& column, Index missing, Index records) const {
     constexpr double kMore = 0.3;
     if (records == 0 || trained_ == 0) return false;
@@ -401,7 +434,7 @@ Scan TableSource::check(const TableRequest& request) {
                               [&](std::span<const Cell> cells, const TextChunk& chunk) {
                                 encoder_->pack(cells, packed.data(), unseen);
                                 far.add(cells, chunk.file);
-                                odd.add(cells);
+                                odd.add(cells, unseen);
                               },
                           .check_again =
                               [&] {
@@ -427,8 +460,9 @@ Scan TableSource::check(const TableRequest& request) {
     const std::string& name = schema_.columns[i].name;
     notes_.push_back(
         {.text = fmt::format(
-             "{}, column {}: {} of {} records have a category that the training data does not have",
-             request.name, in_quotes(name), with_commas(sums[i]), with_commas(scan.good)),
+             "{}, column {}: {} of {} records have a category that the training data does not have{}",
+             request.name, in_quotes(name), with_commas(sums[i]), with_commas(scan.good),
+             odd.unseen_example(i)),
          .figures = {{"unseen", {{"column", name}, {"records", sums[i]}, {"of", scan.good}}}}});
   }
   if (encoder_->weighted()) {

@@ -164,12 +164,15 @@ RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Ind
   for (const RowColumn& column : columns_) {
     if (column.one_of) one_of_.push_back(column.cell);
   }
+  missing_in_categories_ = missing_in_categories(missing_);
   for (const std::string& text : missing_) missing_sizes_ |= bit_of_size(text.size());
 }
 
 bool RowParser::is_missing(std::string_view text, const RowColumn& column) const {
+  if (column.reading == Reading::kText && std::ranges::count(missing_in_categories_, text) > 0) return true;
   const bool may_be = (missing_sizes_ & bit_of_size(text.size())) != 0;
-  if (may_be && std::ranges::find(missing_, text) != missing_.end()) return true;
+  const bool counts = may_be && column.reading != Reading::kText;
+  if (counts && std::ranges::find(missing_, text) != missing_.end()) return true;
   return std::ranges::find(column.missing, text) != column.missing.end();
 }
 
@@ -180,6 +183,7 @@ void RowParser::read_number(Cell& cell, const RowColumn& column) {
   const char* const expected = column.date ? "a date" : "a number";
   if (column.notation || column.date || !cursor_.take_number(cell.number)) {
     const std::string_view text = cursor_.take_text();
+    cell.text = text;
     if (!read_value(text, column, cell)) {
       if (!is_missing(text, column)) throw BadRecord{position, in_quotes(text), expected};
       return miss(cell, column, text, expected);

@@ -59,6 +59,12 @@ void take_first(TableText& table, const TableOptions& options, const TextFile& f
     const auto is_number = [](const std::string& field) { return parse_number(field).has_value(); };
     table.header = options.header == Header::kAuto ? std::ranges::none_of(fields, is_number)
                                                    : options.header == Header::kYes;
+    constexpr std::size_t kMaxColumns = 100'000;
+    error_if<DataError>(fields.size() > kMaxColumns,
+                        "'{}' has {} columns, expected at most {}: is it a table with its "
+                        "records one below the other?",
+                        table.text.files.front().path, with_commas(std::ssize(fields)),
+                        with_commas(static_cast<Index>(kMaxColumns)));
     table.names = name_columns(fields, table.header, table.warnings);
     if (table.header) table.header_text = record;
     const auto bad = std::ranges::find_if_not(table.names, is_text);

@@ -27,6 +27,8 @@ constexpr std::array kNumberForms{Form{'.', 0},   Form{'.', ','}, Form{',', 0}, 
 constexpr std::size_t kPointAndComma = 1;
 constexpr std::size_t kDecimalComma = 2;
 constexpr std::size_t kCommaAndPoint = 3;
+constexpr std::size_t kCommaAndSpace = 4;
+constexpr std::size_t kPointAndSpace = 5;
 
 // Signs before or behind amounts, one before those that it ends with. Letters in general are none: "p12" is a
 // name.
@@ -353,6 +355,8 @@ std::optional<NotationCounts::DateFit> NotationCounts::best_date() const {
 void NotationCounts::add_number(std::string_view text, double number) {
   constexpr double kExact = 9007199254740992;  // 2^53
   ++plain_numbers_;
+  exponents_ +=
+      text.find_first_of("eE") < text.size() && text.find_first_of(".-+") == std::string_view::npos ? 1 : 0;
   if (text.find('.') != std::string_view::npos) {
     ++with_point_;
   } else if (std::abs(number) > kExact && text.find_first_of("eE") == std::string_view::npos) {
@@ -393,6 +397,7 @@ void NotationCounts::merge(const NotationCounts& other) {
   for (std::size_t i = 0; i < kNumberForms.size(); ++i) unit_fits_[i] += other.unit_fits_[i];
   digit_texts_ += other.digit_texts_;
   plain_numbers_ += other.plain_numbers_;
+  exponents_ += other.exponents_;
   others_.merge(other.others_);
   no_dates_.merge(other.no_dates_);
 }
@@ -425,6 +430,9 @@ std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) c
   } else if (reads(best) <= 0) {
     return std::nullopt;
   }
+  // Without any decimals the sign of the file is taken.
+  if (best == kCommaAndSpace && reads(kPointAndSpace) == reads(best) && !file.decimal_comma)
+    best = kPointAndSpace;
   const bool shows_group = !group_example_.empty() && (ambiguous || best == kCommaAndPoint);
   Fit fit{.notation = {.decimal = kNumberForms[best].decimal, .thousands = kNumberForms[best].thousands},
           .texts = fits[best],

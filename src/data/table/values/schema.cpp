@@ -109,6 +109,17 @@ double undo_clip(double clipped) {
 
 }  // namespace
 
+std::vector<std::string> missing_in_categories(const std::vector<std::string>& missing) {
+  const std::vector<std::string> usual = TableOptions{}.missing_values;
+  const auto is_in = [](const std::vector<std::string>& list) {
+    return [&list](const std::string& text) { return std::ranges::count(list, text) > 0; };
+  };
+  std::vector<std::string> texts = missing;
+  if (!std::ranges::all_of(usual, is_in(missing))) return texts;  // somebody wrote a list of their own
+  std::erase_if(texts, [&](const std::string& text) { return !text.empty() && is_in(usual)(text); });
+  return texts;
+}
+
 double signed_log(double x) {
   return std::copysign(std::log1p(std::abs(x)), x);
 }

@@ -31,6 +31,8 @@ struct ColumnWants {
 
 struct ColumnSummary {
   Index missing = 0;
+  ValueCounts
+      missing_texts{};    ///< texts that stand for a missing number and may be categories, where they are few
   Index texts = 0;        ///< values that are no numbers (with Reading::kText: all)
   Index short_years = 0;  ///< dates whose year has two digits
   NumberStats numbers = {};
@@ -39,6 +41,8 @@ struct ColumnSummary {
   NotationCounts notations{};
   ValueSample quantiles{};
 
+  /// Takes those texts for values that stand for a missing value in numbers alone: not in this list.
+  void count_missing_texts(const std::vector<std::string>& in_categories);
   Index present() const { return texts + numbers.count; }
   /// There are too many different values: their counts are forgotten.
   bool countless() const { return text_counts.overflowed() || number_counts.overflowed(); }

@@ -151,6 +151,7 @@ class RowParser {
   std::vector<Cell> cells_;
   std::deque<std::string> folded_;  // texts of the record that were folded
   std::vector<std::string> missing_;
+  std::vector<std::string> missing_in_categories_;
   std::uint64_t missing_sizes_ = 0;  // a bit for each of their lengths
   std::vector<Index> one_of_;        // cells of which one is to have a value
 };

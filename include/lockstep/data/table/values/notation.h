@@ -213,6 +213,8 @@ class NotationCounts {
   /// Numbers with a zero before other digits: "0123".
   Index leading_zeros() const { return leading_zeros_; }
   const std::string& leading_zero_example() const { return zero_example_; }
+  /// Whether all plain numbers are digits with an E among them, as codes may be: 1E5.
+  bool are_exponents() const { return exponents_ > 0 && exponents_ == plain_numbers_; }
   /// Whole numbers beyond 2^53, of which a double cannot tell neighbours apart.
   Index beyond_double() const { return beyond_double_; }
   /// The texts that no notation reads, if they are few.
@@ -239,7 +241,8 @@ class NotationCounts {
   void pass(Message& message) {
     message(fits_, signs_, points_, commas_, wholes_, large_wholes_, group_example_, with_point_,
             leading_zeros_, beyond_double_, date_fits_, dates_, times_, zero_example_, example_,
-            other_example_, affixes_, units_, unit_fits_, digit_texts_, plain_numbers_, others_, no_dates_);
+            other_example_, affixes_, units_, unit_fits_, digit_texts_, plain_numbers_, exponents_, others_,
+            no_dates_);
     for (std::string& example : date_examples_) message(example);
   }
 
@@ -294,6 +297,7 @@ class NotationCounts {
   std::array<Index, kFormCount> unit_fits_{};
   Index digit_texts_ = 0;
   Index plain_numbers_ = 0;
+  Index exponents_ = 0;  // of them those without a point or sign
   ValueCounts others_{kMaxKept};
   ValueCounts no_dates_{kMaxKept};
 };
