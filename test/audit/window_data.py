@@ -38,6 +38,7 @@ class Positions:
         order = sorted(range(len(names)), key=lambda i: (numbers[names[i]], keys[i]))
         # (record, time, whether it is put between, number of the series)
         self.places = [(i, keys[i], False, numbers[names[i]]) for i in order]
+        self.form = form_of(texts) if self.dates else None
         self.find_step()
         self.find_gaps()
         ends = [p for p in range(len(self.places) + 1) if p in (0, len(self.places))
@@ -96,6 +97,8 @@ class Positions:
         return f"{self.text(a[1])} to {self.text(b[1])}" + (f" of '{name}'" if name else "")
 
     def text(self, time):
+        if self.form:
+            return (datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=round(time * DAY))).strftime(self.form)
         return written_date(time) if self.dates else repr(float(time)).removesuffix(".0")
 
     def hold(self, schema):
@@ -105,10 +108,12 @@ class Positions:
         self.scales = [Scale(c) for c in columns]
         self.labels = self.whole.targets[records].copy()
         filled = np.array([place[2] for place in self.places])
+        self.made_up = filled & (self.fill == "last")
         if self.fill != "none":
-            self.fill_labels(filled)
+            self.labels[filled] = np.nan
+            self.fill_labels()
         self.known = ~np.isnan(self.labels).any(axis=1)
-        self.measured = self.known & ~(filled & (self.fill == "last"))
+        self.measured = self.known & ~self.made_up
         features, owners = self.whole.features[records], owners_of(schema)
         series, future = list_of(self.config.get("data.series")), list_of(self.config.get("data.future"))
         self.moving = [(features[:, i], owner in future) for i, owner in enumerate(owners) if owner not in series]
@@ -119,16 +124,17 @@ class Positions:
                         for _ in range(self.window + self.horizon * (owner in future))]
         self.owners += [owner for owner in owners if owner in series]
 
-    def fill_labels(self, filled):
+    def fill_labels(self):
         """Between the first and the last known label: that before, or 0."""
         for k, scale in enumerate(self.scales):
             for begin, end in self.ranges:
                 known = [p for p in range(begin, end) if not np.isnan(self.labels[p, k])]
                 for p in range(begin, max(known, default=begin - 1) + 1):
-                    if self.fill == "zero" and (filled[p] or np.isnan(self.labels[p, k])):
+                    if self.fill == "zero" and np.isnan(self.labels[p, k]):
                         self.labels[p, k] = np.float32(scale.apply(0.0))
                     elif np.isnan(self.labels[p, k]) and p > begin:
                         self.labels[p, k] = self.labels[p - 1, k]
+                        self.made_up[p] = True
 
     def features(self, origin):
         past, ahead = slice(origin - self.window, origin), slice(origin - self.window, origin + self.horizon)
@@ -147,6 +153,17 @@ class Positions:
     def last_origins(self):
         """Of each series the first position behind its known labels."""
         return [max((p + 1 for p in range(begin, end) if self.known[p]), default=begin) for begin, end in self.ranges]
+
+
+def form_of(texts):
+    """How datetime writes the times of a column; None: it is none of these ways."""
+    for form in ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%Y%m%d", "%Y-%m"):
+        try:
+            if all(datetime.datetime.strptime(text, form).strftime(form) == text for text in texts[-400:]):
+                return form
+        except ValueError:
+            pass
+    return None
 
 
 def date_of(days):

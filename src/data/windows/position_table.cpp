@@ -1,6 +1,7 @@
 #include "position_table.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -110,11 +111,15 @@ void PositionTable::fill_labels(Scalar* values) const {
     Scalar* const label = values + i * axis_.positions();
     for (Index series = 0; series < axis_.series_count(); ++series) {
       Range range = axis_.positions_of(series);
+      for (Index p = range.begin; p < range.end; ++p) {
+        // It has the record before so far.
+        if (at(axis_.filled, p)) label[p] = std::numeric_limits<Scalar>::quiet_NaN();
+      }
       // Behind the last label of a series lies its future, and no gap.
       while (!range.empty() && std::isnan(label[range.end - 1])) --range.end;
       for (Index p = range.begin; p < range.end; ++p) {
         if (options_.fill == FillGaps::kZero) {
-          if (at(axis_.filled, p) || std::isnan(label[p])) label[p] = zero;
+          if (std::isnan(label[p])) label[p] = zero;
         } else if (std::isnan(label[p]) && p > range.begin) {
           label[p] = label[p - 1];
           made_up[p] = 1;

@@ -27,7 +27,7 @@ constexpr double kWeek = 7;
 constexpr double kFirstMonday = 4;  // 1970-01-05
 constexpr double kNearlyWhole = 0.9;
 constexpr double kHalf = 0.5;
-constexpr double kNearlyAll = 0.99;
+constexpr double kNearlyAll = 0.9;
 
 // Microseconds, so that differences of one length are one number.
 double rounded(double days) {
@@ -123,7 +123,8 @@ std::optional<TimeGrid> TimeGrid::of_months(std::span<const double> times, Count
   }
   if (grid.months_ == 0) return std::nullopt;
   const Index blocks = grid.block_of(times.back()) - grid.block_of(times.front());
-  grid.slots_ = frequent(counts, std::max<Index>(1, blocks));
+  if (blocks < 2) return std::nullopt;
+  grid.slots_ = frequent(counts, blocks);
   // The 30th of a month, or its last day if it has none.
   if (count == Count::kDays && grid.slots_.empty()) grid.slots_ = {counts.rbegin()->first};
   if (count == Count::kDaysFromEnd || count == Count::kBusinessDaysFromEnd) std::ranges::reverse(grid.slots_);

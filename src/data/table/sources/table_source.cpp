@@ -204,9 +204,9 @@ class OddColumns {
     }
     if (!empty.empty())
       lines.insert(lines.begin(),
-                   fmt::format("{}: columns are empty more often than in training, and a usual value stands "
+                   fmt::format("columns are empty more often than in training, and a usual value stands "
                                "for the missing ones: {}",
-                               name, listed(empty, 5)));
+                               listed(empty, 5)));
     return lines;
   }
 

@@ -189,7 +189,8 @@ std::vector<std::string> parts_of(const NumberNotation& notation) {
 
 std::string NumberNotation::term() const {
   std::vector<std::string> arguments;
-  if (decimal != '.') arguments.push_back(fmt::format("decimal={}", word_of(kNumberSigns, decimal)));
+  if (decimal != '.' && thousands != '.')
+    arguments.push_back(fmt::format("decimal={}", word_of(kNumberSigns, decimal)));
   if (thousands != 0) arguments.push_back(fmt::format("thousands={}", word_of(kNumberSigns, thousands)));
   if (!prefix.empty()) arguments.push_back(fmt::format("prefix=\"{}\"", prefix));
   if (!suffix.empty()) arguments.push_back(fmt::format("suffix=\"{}\"", suffix));
@@ -202,7 +203,9 @@ std::string NumberNotation::describe() const {
 }
 
 std::string NotationCounts::Fit::describe() const {
-  std::vector<std::string> parts = parts_of(notation);
+  NumberNotation shown = notation;
+  if (!decimals) shown.decimal = '.';
+  std::vector<std::string> parts = parts_of(shown);
   parts.insert(parts.end(), signs.begin(), signs.end());
   return fmt::format("{}", fmt::join(parts, " and "));
 }
@@ -421,12 +424,12 @@ std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) c
   if (ambiguous) {
     // People who do not separate fields by commas write decimal commas.
     const bool mixed = may_be_grouped(',') && wholes_ > 0;
-    const bool decimal = file.decimal_comma || (!file.decimal_point && !mixed && file.separator != ',');
+    const bool decimal = file.tells() ? file.decimal_comma : !mixed && file.separator != ',';
     best = decimal ? kDecimalComma : kPointAndComma;
-    ambiguous = !file.decimal_comma && !file.decimal_point;
-  } else if (may_be_grouped('.') && !file.decimal_point && (file.decimal_comma || wholes_ > 0)) {
+    ambiguous = !file.tells();
+  } else if (may_be_grouped('.') && (file.tells() ? file.decimal_comma : wholes_ > 0)) {
     best = kCommaAndPoint;
-    ambiguous = !file.decimal_comma;
+    ambiguous = !file.tells();
   } else if (reads(best) <= 0) {
     return std::nullopt;
   }
@@ -437,11 +440,16 @@ std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) c
   Fit fit{.notation = {.decimal = kNumberForms[best].decimal, .thousands = kNumberForms[best].thousands},
           .texts = fits[best],
           .ambiguous = ambiguous,
-          .example = shows_group ? group_example_ : example_,
+          .decimals = best != kCommaAndPoint || commas_.numbers > 0,
+          .example = shows_group && example_.empty() ? group_example_ : example_,
           .of_any_kind = fits[best]};
   for (std::size_t i = 0; i < kSigns.size(); ++i) {
     if (signs_[i] > 0) fit.signs.emplace_back(kSigns[i].second);
   }
+  // A capital letter is the end of a code: "12A", "12B".
+  const auto is_end_of_code = [](const Affix& each) {
+    return each.suffix.size() == 1 && each.suffix >= "A" && each.suffix <= "Z";
+  };
   // The most frequent affixes are taken; numbers may stand without them, but not with others.
   std::vector<Affix> affixes = of_units ? units_ : affixes_;
   std::erase_if(affixes, [](const Affix& each) { return each.prefix.empty() && each.suffix.empty(); });
@@ -451,11 +459,10 @@ std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) c
   fit.notation.prefix = affixes.front().prefix;
   fit.notation.suffix = affixes.front().suffix;
   if (of_units) fit.example = affixes.front().example;
+  if (of_units && affixes.size() > 1 && std::ranges::any_of(affixes, is_end_of_code)) return std::nullopt;
   for (const Affix& each : affixes) {
     fit.texts -= each.count;
-    // A capital letter is the end of a code: "12A", "12B".
-    const bool of_code = each.suffix.size() == 1 && each.suffix >= "A" && each.suffix <= "Z";
-    if (affixes.size() > 1 && !of_code) fit.mixed.push_back(each.example);
+    if (affixes.size() > 1) fit.mixed.push_back(each.example);
   }
   fit.texts += affixes.front().count;
   return fit;

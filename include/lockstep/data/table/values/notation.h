@@ -179,6 +179,9 @@ struct FileSigns {
   char separator = ',';        ///< of the fields
   bool decimal_comma = false;  ///< some column has decimal commas, such as 31,9
   bool decimal_point = false;  ///< some column has decimal points
+
+  /// Whether one of these signs is the decimal one of the file.
+  bool tells() const { return decimal_comma != decimal_point; }
 };
 
 /// The values of a column that are no plain numbers, counted by the notations that read them.
@@ -197,6 +200,7 @@ class NotationCounts {
     NumberNotation notation = {};
     Index texts = 0;         ///< texts that it reads
     bool ambiguous = false;  ///< the sign may be the decimal one as well as that between thousands
+    bool decimals = true;    ///< the decimal sign stands in some of them
     std::string example = {};
     std::vector<std::string> signs = {};  ///< for people: signs of some texts that any notation reads
     Index of_any_kind = 0;                ///< texts of numbers with any such sign or unit
