@@ -189,6 +189,9 @@ def row_of(dataset, shown):
     """The record, or position, of the set that is shown; None for numbers that are none of its."""
     found = np.flatnonzero((dataset.rows == shown["record"])
                            & (True if dataset.place is None else dataset.place == shown.get("position")))
+    if dataset.windows and len(found) > 1:  # times that a series lacks have the record before them
+        time = lambda i: dataset.windows.positions.time_text(dataset.windows.origins[i], 0)
+        found = [i for i in found if time(i) == shown["cells"][-1]]
     return int(found[0]) if len(found) else None
 
 

@@ -1,12 +1,13 @@
 #include "time_layout.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 #include "lockstep/base/text.h"
@@ -14,15 +15,10 @@
 namespace lockstep {
 namespace {
 
-using std::chrono::sys_days;
-using std::chrono::year_month_day;
-
-constexpr Index kMicrosecondsOfDay = 86'400'000'000;
 constexpr double kDayInSeconds = 86'400;
+constexpr Index kSecond = 1'000'000;  // microseconds
+constexpr Index kDay = 86'400 * kSecond;
 constexpr Index kPlacesOfMicroseconds = 6;
-constexpr std::array kMonths{"January", "February", "March",     "April",   "May",      "June",
-                             "July",    "August",   "September", "October", "November", "December"};
-constexpr std::array kWeekdays{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 
 bool is_upper(char c) {
   return std::isupper(static_cast<unsigned char>(c)) != 0;
@@ -30,89 +26,51 @@ bool is_upper(char c) {
 
 // In the letters of `model`: "JAN", "Jan", "jan".
 std::string with_case_of(std::string_view model, std::string text) {
-  if (model.size() > 1 && std::ranges::all_of(model.substr(0, 2), is_upper))
-    std::ranges::transform(text, text.begin(), [](char c) { return static_cast<char>(std::toupper(c)); });
-  if (!is_upper(model.front()))
-    std::ranges::transform(text, text.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  const auto convert = [&text](int (*letter)(int)) {
+    std::ranges::transform(text, text.begin(), [letter](char c) { return static_cast<char>(letter(c)); });
+  };
+  if (model.size() > 1 && is_upper(model[0]) && is_upper(model[1])) convert(std::toupper);
+  if (!is_upper(model.front())) convert(std::tolower);
   return text;
 }
 
-const char* ending_of(unsigned day) {
+// As strftime writes a field that stands in the text as `model`; "" where it does not know it.
+std::string form_of(DateField::Kind kind, std::string_view model, bool of_weeks, bool has_half,
+                    bool long_names) {
+  switch (kind) {
+    case DateField::kYear:
+      return model.size() == 2 ? "%y" : of_weeks ? "%G" : "%Y";
+    case DateField::kMonth:
+      return "%m";
+    case DateField::kMonthName:
+      return long_names ? "%B" : "%b";
+    case DateField::kDay:
+      return "%d";
+    case DateField::kDayOfYear:
+      return "%j";
+    case DateField::kWeek:
+      return "%V";
+    case DateField::kDayOfWeek:
+      return "%u";
+    case DateField::kWeekday:
+      return long_names ? "%A" : "%a";
+    case DateField::kHour:
+      return has_half ? "%I" : "%H";
+    case DateField::kMinute:
+      return "%M";
+    case DateField::kSecond:
+      return "%S";
+    case DateField::kHalf:
+      return "%p";
+    default:
+      return "";
+  }
+}
+
+const char* ending_of(int day) {
   if (day / 10 == 1 || day % 10 > 3) return "th";
-  return std::array{"th", "st", "nd", "rd"}[day % 10];
+  return std::array{"th", "st", "nd", "rd"}[static_cast<std::size_t>(day % 10)];
 }
-
-// The year and week of a day as ISO 8601 counts them: those of its Thursday.
-std::pair<int, Index> week_of(sys_days date) {
-  const unsigned weekday = std::chrono::weekday{date}.iso_encoding();
-  const sys_days thursday = date + std::chrono::days{4 - static_cast<int>(weekday)};
-  const std::chrono::year year = year_month_day{thursday}.year();
-  return {static_cast<int>(year), (thursday - sys_days{year / std::chrono::January / 1}).count() / 7 + 1};
-}
-
-// A point in time, field by field.
-struct Moment {
-  sys_days date;
-  Index microseconds;  // of the day
-  bool of_weeks;       // years are those of weeks
-  bool has_half;
-
-  Index number(const DateField& field) const {
-    const year_month_day day{date};
-    const Index seconds = microseconds / 1'000'000;
-    const Index hour = seconds / 3600;
-    switch (field.kind) {
-      case DateField::kYear: {
-        const int year = of_weeks ? week_of(date).first : static_cast<int>(day.year());
-        return field.end - field.begin == 2 ? year % 100 : year;
-      }
-      case DateField::kMonth:
-        return static_cast<unsigned>(day.month());
-      case DateField::kDay:
-        return static_cast<unsigned>(day.day());
-      case DateField::kDayOfYear:
-        return (date - sys_days{day.year() / std::chrono::January / 1}).count() + 1;
-      case DateField::kWeek:
-        return week_of(date).second;
-      case DateField::kDayOfWeek:
-        return std::chrono::weekday{date}.iso_encoding();
-      case DateField::kHour:
-        return has_half ? (hour + 11) % 12 + 1 : hour;
-      case DateField::kMinute:
-        return seconds / 60 % 60;
-      default:
-        return seconds % 60;
-    }
-  }
-
-  std::string text(const DateField& field, std::string_view model, bool zeros, bool long_names) const {
-    const year_month_day day{date};
-    const auto name = [&](const std::string& whole) {
-      return with_case_of(model, long_names ? whole : whole.substr(0, 3));
-    };
-    switch (field.kind) {
-      case DateField::kMonthName:
-        return name(kMonths[static_cast<unsigned>(day.month()) - 1]);
-      case DateField::kWeekday:
-        return name(kWeekdays[std::chrono::weekday{date}.c_encoding()]);
-      case DateField::kEnding:
-        return ending_of(static_cast<unsigned>(day.day()));
-      case DateField::kHalf: {
-        std::string half(model);
-        const bool upper = is_upper(half.front());
-        half.front() = microseconds < kMicrosecondsOfDay / 2 ? (upper ? 'A' : 'a') : (upper ? 'P' : 'p');
-        return half;
-      }
-      case DateField::kFraction: {
-        std::string digits = fmt::format("{:06}", microseconds % 1'000'000);
-        digits.resize(model.size(), '0');
-        return digits;
-      }
-      default:
-        return fmt::format("{:0{}}", number(field), zeros || model.size() > 2 ? model.size() : 1);
-    }
-  }
-};
 
 bool may_lack_zeros(DateField::Kind kind) {
   return kind == DateField::kMonth || kind == DateField::kDay || kind == DateField::kHour;
@@ -131,11 +89,8 @@ void TimeLayout::add(std::string_view text) {
   for (const DateField& field : fields) {
     const std::size_t length = field.end - field.begin;
     if (may_lack_zeros(field.kind) && length == 1) has_zeros_ = false;
-    const auto is_it = [name = text.substr(field.begin, length)](std::string_view whole) {
-      return whole.size() > 3 && std::ranges::equal(name, whole, {}, lower_case, lower_case);
-    };
-    const bool is_long = std::ranges::any_of(kMonths, is_it) || std::ranges::any_of(kWeekdays, is_it);
-    has_long_names_ = has_long_names_ || is_long;
+    const bool is_name = field.kind == DateField::kMonthName || field.kind == DateField::kWeekday;
+    has_long_names_ = has_long_names_ || (is_name && length > 3);
   }
   if (has_time_ && !date->has_time) return;
   has_time_ = date->has_time;
@@ -149,8 +104,8 @@ bool TimeLayout::may_repeat_an_hour(double time) const {
   constexpr double kFourHours = 4.0 / 24;
   if (!has_time_ || zone_ || *form_ == DateForm::kTime) return false;
   const double day = std::floor(time);
-  const sys_days date{std::chrono::days{static_cast<int>(day)}};
-  return time > day && time - day < kFourHours && std::chrono::weekday{date} == std::chrono::Sunday;
+  constexpr Index kFirstSunday = 3;  // 1970-01-04
+  return time > day && time - day < kFourHours && (static_cast<Index>(day) - kFirstSunday) % 7 == 0;
 }
 
 std::string TimeLayout::write(double time) const {
@@ -171,20 +126,24 @@ std::string TimeLayout::write(double time) const {
   } else {
     for (Index place = places_of(DateField::kFraction); place < kPlacesOfMicroseconds; ++place) unit *= 10;
   }
-  const double units = time * static_cast<double>(kMicrosecondsOfDay) / static_cast<double>(unit);
-  const Index since_1970 = std::llround(units) * unit;
-  const Index microseconds = (since_1970 % kMicrosecondsOfDay + kMicrosecondsOfDay) % kMicrosecondsOfDay;
-  const Index days = (since_1970 - microseconds) / kMicrosecondsOfDay;
-  const Moment moment{.date = sys_days{std::chrono::days{days}},
-                      .microseconds = microseconds,
-                      .of_weeks = *form_ == DateForm::kWeek,
-                      .has_half = places_of(DateField::kHalf) > 0};
+  const Index since_1970 = std::llround(time * static_cast<double>(kDay) / static_cast<double>(unit)) * unit;
+  const Index of_second = (since_1970 % kSecond + kSecond) % kSecond;
+  const std::tm moment = fmt::gmtime(static_cast<std::time_t>((since_1970 - of_second) / kSecond));
   std::string written;
   std::size_t copied = 0;
   for (const DateField& field : fields_) {
+    const std::string_view model = std::string_view(text_).substr(field.begin, field.end - field.begin);
+    const std::string form = form_of(field.kind, model, *form_ == DateForm::kWeek,
+                                     places_of(DateField::kHalf) > 0, has_long_names_);
+    std::string text = form.empty() ? "" : fmt::format(fmt::runtime("{:" + form + "}"), moment);
+    if (field.kind == DateField::kEnding) text = ending_of(moment.tm_mday);
+    if (field.kind == DateField::kFraction) {
+      text = fmt::format("{:06}", of_second);
+      text.resize(model.size(), '0');
+    }
+    const bool drops_zero = !has_zeros_ && model.size() < 3 && text.size() == 2 && text.front() == '0';
     written.append(text_, copied, field.begin - copied);
-    written += moment.text(field, std::string_view(text_).substr(field.begin, field.end - field.begin),
-                           has_zeros_, has_long_names_);
+    written += with_case_of(model, drops_zero && may_lack_zeros(field.kind) ? text.substr(1) : text);
     copied = field.end;
   }
   return written.append(text_, copied);

@@ -146,12 +146,13 @@ class OddColumns {
           schema_->columns[i].notation && has_no_affix(*schema_->columns[i].notation, cells[i]) ? 1 : 0;
       if (!cells[i].is_number) continue;
       const double number = std::abs(cells[i].number);
-      const double thousandths = number * 1000;
-      const bool whole = number == std::floor(number);
-      const bool has_three_places = std::abs(thousandths - std::round(thousandths)) < 1e-6;
-      counts.of_thousandths += !whole && has_three_places && number >= 1 ? 1 : 0;
-      counts.others += number >= 1000 || (!whole && !(has_three_places && number >= 1)) ? 1 : 0;
-      if (!whole) counts.example = cells[i].number;
+      const auto has_places = [number](double unit) {
+        return std::abs(number * unit - std::round(number * unit)) < 1e-6;
+      };
+      const bool of_thousandths = number >= 1 && has_places(1000) && !has_places(100);
+      counts.of_thousandths += of_thousandths ? 1 : 0;
+      counts.others += number >= 1000 || !has_places(1000) || (number < 1 && !has_places(1)) ? 1 : 0;
+      if (of_thousandths) counts.example = cells[i].number;
     }
   }
 
