@@ -12,6 +12,7 @@ three fifths and measures on the validation part, which is where defaults may be
   trees          HistGradientBoosting with native categories. Rate and number of leaves are chosen by three-fold
                  cross-validation on the training rows of the first seed that is run (at most --tune-rows of them), and
                  so is the number of trees: the mean of where the folds stop early
+  linear         LogisticRegression or Ridge of scikit-learn, of what mlp sees
   mlp            scikit-learn's MLP (128 and 64 units, early stopping), standardised numbers, one-hot categories
   init           Lockstep: `trainer init` on the training rows, its config unedited, then `trainer` and `trainer predict`
   tabular, ...   the same with `trainer init --preset NAME`
@@ -39,6 +40,7 @@ from datetime import datetime
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -199,7 +201,8 @@ def run_trees(data, arguments, known):
             "tuning_seconds": tuning - start, "chosen": chosen, "trees": int(model.n_iter_)}
 
 
-def run_mlp(data, arguments):
+def run_dense(data, method):
+    """A perceptron, or a linear model: of dense features."""
     encode = Encoder(data)
 
     def dense(records, state):
@@ -216,9 +219,12 @@ def run_mlp(data, arguments):
     state = {}
     x, y = dense(data.train, state), data.labels(data.train)
     mean, deviation = (y.mean(), y.std()) if data.task == "numbers" else (0.0, 1.0)
-    kind = MLPRegressor if data.task == "numbers" else MLPClassifier
     start = time.perf_counter()
-    model = kind((128, 64), early_stopping=True, random_state=data.seed, max_iter=200)
+    if method == "linear":
+        model = Ridge() if data.task == "numbers" else LogisticRegression(max_iter=2000)
+    else:
+        kind = MLPRegressor if data.task == "numbers" else MLPClassifier
+        model = kind((128, 64), early_stopping=True, random_state=data.seed, max_iter=200)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(x, (y - mean) / deviation if data.task == "numbers" else y)
@@ -275,8 +281,8 @@ def run_method(method, data, arguments, known):
     if method == "trees":
         return run_trees(data, arguments, next((r["chosen"] for key, r in known.items()
                                                 if key[:2] == (data.name, method) and key[3:] == (arguments.on, arguments.rows)), None))
-    if method == "mlp":
-        return run_mlp(data, arguments)
+    if method in ("mlp", "linear"):
+        return run_dense(data, method)
     return run_lockstep(data, arguments, [] if method.split(":")[0] == "init" else ["--preset", method.split(":")[0]])
 
 
@@ -322,7 +328,7 @@ def show(known, arguments):
     What is level with them or better is bold."""
     chosen = [r for r in known.values() if r["on"] == arguments.on and r["rows"] == arguments.rows and r["set"] in arguments.sets]
     methods = list(dict.fromkeys(r["method"] for r in chosen))
-    methods.sort(key=lambda m: (m != "trees", m != "mlp", m != "init"))
+    methods.sort(key=lambda m: (m != "trees", m != "linear", m != "mlp", m != "init"))
     print(f"| set | metric | {' | '.join(methods)} |\n|---|---|{'---|' * len(methods)}")
     counts = {method: Counter() for method in methods}
     for name in arguments.sets:
@@ -359,8 +365,8 @@ def parsed():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--sets", type=listed, default=list(fetch_data.TABLES), help="tables of fetch-data, with commas (default: all)")
-    add("--methods", type=listed, default=["trees", "mlp", "init", "tabular", "tabular_large"],
-        help="trees, mlp, init, or a preset; preset:WORD is another name for it, for --flags; none")
+    add("--methods", type=listed, default=["trees", "linear", "mlp", "init", "tabular", "tabular_large"],
+        help="trees, linear, mlp, init, or a preset; preset:WORD is another name for it, for --flags; none")
     add("--seeds", type=listed, default=["1", "2", "3", "4", "5"], help="which seeds (default: 1,2,3,4,5)")
     add("--on", choices=["test", "validation"], default="test", help="the part that is measured on (default: test)")
     add("--rows", type=int, default=0, help="take only so many rows of a table (default: all)")

@@ -32,6 +32,7 @@ CommandEntry to_command(const TextEntry& entry) {
                        .usages = {},
                        .needs = entry.get_words("needs"),
                        .takes = entry.get_words("takes"),
+                       .keys = entry.get_words("keys"),
                        .operand = entry.get("operand"),
                        .otherwise = entry.get_words("otherwise"),
                        .example = entry.get("example"),
@@ -116,12 +117,29 @@ void take_operands(const CommandEntry& words, CommandLine& line) {
            file ? "file" : "directory of a run", words.usages.front().words);
 }
 
+// What the command would drop without a word.
+void refuse_unused(const CommandEntry& words, const CommandLine& line) {
+  const char* const instead = words.has_flag("model")            ? "takes the weights of the run"
+                              : words.operand.starts_with("run") ? "shows runs as they are"
+                                                                 : "does not use it";
+  for (const Setting& setting : line.settings) {
+    const bool starts = setting.key == "train.init";
+    error_if(!words.uses_key(setting.key), "--{} {}, and 'trainer {}' {}: leave it out",
+             starts ? "init" : setting.key, starts ? "starts a training" : "is a key of trainings",
+             words.name, instead);
+  }
+  for (const auto& [flag, values] : line.flags)
+    error_if(values.back().empty() && flag != "prompt", "--{}: its value is empty: give one, or leave it out",
+             flag);
+}
+
 void check_command(const CommandEntry& words, CommandLine& line) {
   take_operands(words, line);
   for (const OwnFlag& flag : own_flags()) {
     if (line.flags.contains(flag.name) && !words.has_flag(flag.name))
       throw ConfigError(describe_misplaced(flag, words));
   }
+  refuse_unused(words, line);
   for (const std::string& flag : words.needs) {
     const bool run = flag == "model";
     const char* const advice = flag == "config"
@@ -261,7 +279,10 @@ void check_settings(const std::vector<Setting>& settings, std::span<const Option
     error_if(takes_a_list(option) && value != first->value,
              "--{0} is given twice, as '{1}' and '{2}'; give one list: --{0} {1},{2}", key, first->value,
              value);
-    if (!counts(settings, i) || option.accepts(value)) continue;
+    if (!counts(settings, i)) continue;
+    const std::string twice = repeated_name(option, value);
+    error_if(!twice.empty(), "--{}: {} stands twice: name it once", key, in_quotes(twice));
+    if (option.accepts(value)) continue;
     throw ConfigError("--{}: {}", key, describe_refusal(option, value, in_quotes(value)));
   }
 }
@@ -279,6 +300,18 @@ bool loses_to_a_flag(const std::string& key, const std::set<std::string>& flagge
 
 bool CommandEntry::has_flag(std::string_view flag) const {
   return std::ranges::count(needs, flag) + std::ranges::count(takes, flag) > 0;
+}
+
+bool CommandEntry::uses_key(std::string_view key) const {
+  const auto matches = [key](std::string_view pattern) {
+    return pattern.ends_with('*') ? key.starts_with(pattern.substr(0, pattern.size() - 1)) : key == pattern;
+  };
+  bool uses = keys.empty();
+  for (const std::string& pattern : keys) {  // the last one that matches counts
+    const bool without = pattern.starts_with('-');
+    if (matches(std::string_view(pattern).substr(without ? 1 : 0))) uses = !without;
+  }
+  return uses;
 }
 
 std::span<const CommandEntry> command_catalog() {
@@ -337,6 +370,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, std::s
     line.command = *wanted_text;
     return line;
   }
+  const bool begins = !arguments.empty() && !arguments.front().starts_with('-');
+  if (begins && command) find_command(command);  // a wrong command has flags that no other knows
   for (const std::string& extra : line.operands) {
     if (extra.starts_with('-'))
       throw ConfigError(describe_unknown_flag(extra, options, command.value_or("")));

@@ -100,6 +100,7 @@ void describe(Option& option, std::string key) {
   option.sets_rate = has("rate");
   option.takes_numbers = has("numbers");
   option.takes_table = has("table");
+  option.may_repeat = has("repeats");
 }
 
 const Option* find_option(std::span<const Option> options, std::string_view key) {
@@ -125,6 +126,16 @@ std::string describe_refusal(const Option& option, std::string_view text, std::s
   const std::string example =
       has_example ? fmt::format(" such as {}", toml_value(option, option.example)) : std::string();
   return fmt::format("expected {}{}, found {}{}", option.expected, example, found, hint);
+}
+
+std::string repeated_name(const Option& option, std::string_view text) {
+  if (option.kind != ValueKind::kTextList || option.may_repeat) return "";
+  const auto names = ValueType<std::vector<std::string>>::parse(text).value_or(std::vector<std::string>());
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second) return name;
+  }
+  return "";
 }
 
 std::span<const Synonym> key_synonyms() {

@@ -154,7 +154,12 @@ class Reading {
     std::vector<std::string> pairs;
     const toml::table* entries = option.takes_table ? node.as_table() : nullptr;
     if (entries && add_pairs(*entries, "", pairs)) text = ValueType<std::vector<std::string>>::text(pairs);
-    if (text && option.accepts(*text)) {
+    const std::string twice = text ? repeated_name(option, *text) : "";
+    if (!twice.empty()) {
+      add_problem(line, [&option, twice] {
+        return fmt::format("{}: {} stands twice: name it once", option.key, in_quotes(twice));
+      });
+    } else if (text && option.accepts(*text)) {
       settings_.push_back({option.key, *text});
     } else {
       add_problem(line, [&option, text, &node] {

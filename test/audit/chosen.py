@@ -27,8 +27,26 @@ def measure_at(measure, p, yes, weights, threshold):
     return 2 * balanced - 1 if measure == "youden" else balanced
 
 
+def check_answers(sheet, place, evaluation, figures, rule):
+    """What is said at the threshold."""
+    p, yes, weights = yes_samples(figures)
+    said = p >= float(rule)
+    counts = [[int((a & b).sum()) for b in (~said, said)] for a in (~yes, yes)]
+    none, wrong, missed, both = ((weights * (a & b)).sum() for a in (~yes, yes) for b in (~said, said))
+    share = lambda part, whole: float(part / whole) if whole else None
+    sheet.same(place + ".threshold", evaluation.get("threshold"), {
+        "probability": float(rule), "accuracy": float((none + both) / weights.sum()),
+        "precision": share(both, both + wrong), "recall": share(both, both + missed),
+        "f1": share(2 * both, 2 * both + wrong + missed), "confusion": counts})  # fmt: skip
+
+
 def check_threshold(sheet, run):
     shown = run.summary.get("threshold")
+    evaluation = run.summary.get("evaluation") or {}
+    sheet.equal("summary.json: evaluation: has a threshold", "threshold" in evaluation, bool(shown and evaluation))
+    if "threshold" in evaluation and run.sets[evaluation["split"]] is not None:
+        figures = figures_of(run, evaluation["split"])
+        check_answers(sheet, "summary.json: evaluation", evaluation, figures, run.metadata["threshold"])
     rule = run.config.get("eval.threshold")
     if not shown:
         return

@@ -5,9 +5,7 @@ import io
 import json
 import re
 
-import numpy as np
-
-from .chosen import yes_samples
+from .chosen import check_answers
 from .evaluations import check_evaluation, check_tables
 from .summary import best_line, figures_of, kept_measures, last_line, length_of
 
@@ -33,10 +31,8 @@ def check_eval(sheet, run):
             sheet.check(place + ".crossed", crossed, len(figures.targets), lambda a, b: 0 < a <= b)
         rule = run.metadata.get("threshold", run.config.get("eval.threshold"))
         sheet.equal(place + ": has a threshold", "threshold" in shown, rule not in (None, ""))
-        if threshold := shown.get("threshold"):
-            p, yes, weights = yes_samples(figures)
-            accuracy = float(np.average((p >= float(rule)) == yes, weights=weights))
-            sheet.same(place + ".threshold", threshold, {"probability": float(rule), "accuracy": accuracy})
+        if "threshold" in shown:
+            check_answers(sheet, place, shown, figures, rule)
 
 
 def best_shown(run):

@@ -4,6 +4,7 @@
 import numpy as np
 
 from .figures import default_metrics
+from .metrics import are_zero
 from .report import same_number
 
 EVALUATED = {"loss", "accuracy", "top_k_accuracy"}
@@ -27,6 +28,10 @@ def check_evaluation(sheet, place, json, figures, config):
     wanted += metric_names(config, figures)
     for name in wanted:
         sheet.number(f"{place}.{name}", json.get(name, "(missing)"), figures.named(name, k))
+    if "mean_absolute_percentage_error" in wanted:
+        zeros = int(are_zero(figures.labels(figures.targets)).sum())
+        of_zero = {"mean_absolute_percentage_error": zeros} if zeros else None
+        sheet.equal(f"{place}.left_out", json.get("left_out"), of_zero)
     two = (figures.form.targets, figures.classes) in (("class", 2), ("binary", 1))
     positive = figures.names[1] if len(figures.names) == 2 else "1"
     sheet.equal(f"{place}.positive", json.get("positive"), positive if two else None)

@@ -222,8 +222,14 @@ def mean_squared_error(form, outputs, targets, weights):
 
 
 def mean_absolute_percentage_error(form, outputs, targets, weights):
-    sizes = np.maximum(np.abs(targets), np.finfo(float).eps)
-    return mean_of_targets(np.abs(predictions(form, outputs) - targets) / sizes, weights)
+    there = ~(np.isnan(targets) | are_zero(targets))
+    shares = np.abs(predictions(form, outputs) - targets)[there] / np.abs(targets[there])
+    return float(np.average(shares, weights=(weights[:, None] * there)[there])) if there.any() else np.nan
+
+
+def are_zero(targets):
+    """Of labels that were scaled in single precision, too."""
+    return np.abs(targets) <= 1e-6 * np.nanmax(np.abs(targets), initial=0)
 
 
 def by_output(outputs, targets, weights, one):

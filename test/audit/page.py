@@ -120,6 +120,10 @@ def check_confusion(sheet, run, shown):
     lines = run.evaluations(shown["split"], shown["step"])
     counts = lines[-1].get("confusion") if lines else None
     sheet.equal("report.html: confusion", shown["counts"], counts)
+    at = (run.summary.get("evaluation") or {}).get("threshold")
+    right = dict(at, counts=at["confusion"]) if at else {}
+    right.pop("confusion", None)
+    sheet.same("report.html: confusion: threshold", shown.get("threshold", {}), right)
     sheet.equal("report.html: confusion: step", shown["step"], run.summary["kept"]["step"])
     for k, score in enumerate(shown["scores"]):
         true, said, both = sum(counts[k]), sum(row[k] for row in counts), counts[k][k]

@@ -243,7 +243,7 @@ TEST_F(BadInput, ARunIsNeverOverwritten) {
 }
 
 TEST_F(BadInput, EvaluatingWhatIsNoRunOrDoesNotFit) {
-  expect_error("eval --model /nowhere", kExitConfig, {"/nowhere", "there is no run"});
+  expect_failed(run_trainer(2, "eval --model /nowhere"), kExitConfig, {"/nowhere", "there is no run"});
   const std::string run = trained(1);
   expect_failed(run_trainer(2, "eval --model " + run + " --model.layers 'dense(5) relu dense(4)'"), kExitData,
                 {"0.weight: the model has 5x12, the file 16x12"});

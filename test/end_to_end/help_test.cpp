@@ -104,6 +104,12 @@ TEST(Help, AnswersQueries) {
       {"outliers", "## What becomes of a number, a category, a missing value?"},
       {"llm", "## From a file to a model"},
       {"bom", "## What may the file look like?"},
+      {"Backtesting", "## Words of other programs"},
+      {"'prediction intervals'", "## Words of other programs"},
+      {"'daylight saving time'", "## Words of other programs"},
+      {"'custom losses'", "### A custom loss"},
+      {"HuggingFace", "## From Hugging Face"},
+      {"tokenizer.json", "## From Hugging Face"},
       // Words that no comment names: of a heading, and of a text alone.
       {"backup workers", "### What do backup workers drop?"},
       {"preemption", "## How do I run under Slurm?"}};

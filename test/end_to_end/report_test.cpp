@@ -122,6 +122,45 @@ TEST_F(ReportCommand, TellsWhatBecameOfRunsThatDidNotEnd) {
                {"nan", "killed", "failed"});
 }
 
+TEST_F(ReportCommand, ReplacesNothingOfARunButItsPage) {
+  succeeded(train("a", "--report.trace 'first 2 steps'"));
+  const std::string run = directory_ / "a";
+  const auto refused = [&](const std::string& words, const std::string& file) {
+    const std::string before = read_file(run + "/" + file);
+    expect_failed(run_trainer(fmt::format("{} {}/{} --overwrite", words, run, file)), kExitConfig,
+                  {"which is read"});
+    EXPECT_EQ(read_file(run + "/" + file), before) << words;
+  };
+  refused("report " + run + " --output", "metrics.jsonl");
+  refused("report " + run + " --json", "run.json");
+  refused("compare " + run + " --csv", "config.toml");
+  refused("status " + run + " --json", "run.json");
+  refused("export-metrics " + run + " --output", "model.safetensors");
+  refused("eval " + run + " --json", "schema.json");
+  expect_failed(run_trainer(fmt::format("eval {} --data.test '{}' --json '{}' --overwrite", run,
+                                        directory_ / "a<b>.csv", directory_ / "a<b>.csv")),
+                kExitConfig, {"which is read"});
+  refused("trace " + run + " --output", "run.json");
+  succeeded(run_trainer(fmt::format("report {0} --output {0}/report.html --overwrite", run)));
+}
+
+TEST_F(ReportCommand, ARunOfOtherDataIsNamedWithTheKey) {
+  succeeded(train("a"));
+  const std::string run = directory_ / "a";
+  write_file_atomically(directory_ / "t.txt", std::string(4000, 'x') + "y");
+  const std::string text =
+      write("text.toml",
+            fmt::format("[data]\ntrain = '{}'\nformat = 'text'\ntokens = 'bytes'\nwindow = 8\n[model]\n"
+                        "layers = 'embedding(256,4) dense(256)'\n[train]\nsteps = 2\nglobal_batch = 8\n"
+                        "replicas = 1\n",
+                        directory_ / "t.txt"));
+  const std::string key = "(data.format csv, not text)";
+  expect_failed(run_trainer(fmt::format("--config {} --run.dir {}", text, run)), kExitConfig,
+                {run, key, "run.resume = \"restart\""});
+  expect_failed(run_trainer(fmt::format("eval {} --config {}", run, text)), kExitConfig,
+                {run, key, "leave --config out"});
+}
+
 TEST_F(ReportCommand, NamesADirectoryWithoutRuns) {
   expect_failed(report(directory_ / "none"), kExitConfig, {"there is no run '", "none'"});
   expect_failed(run_trainer("report --output x.html"), kExitConfig);

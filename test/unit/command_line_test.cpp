@@ -135,7 +135,32 @@ TEST(CommandLine, KnowsWordsOfOtherPrograms) {
   EXPECT_EQ(error_of({"evaluate", "--model", "a"}),
             "unknown command 'evaluate'; Lockstep calls it 'eval' (known: " + kKnown +
                 "; to train, give no command)");
+  test::expect_parts(error_of({"evaluate", "a", "--batch", "3"}), {"unknown command 'evaluate'"});
   EXPECT_EQ(error_of({"run.dir=a"}), "unexpected 'run.dir=a'; did you mean --run.dir=a?");
+}
+
+TEST(CommandLine, RefusesKeysThatACommandDoesNotUse) {
+  const auto error = [](const std::string& words) {
+    return test::error_or<ConfigError>("no error", [&] { told(words); });
+  };
+  EXPECT_EQ(error("eval a --init b"),
+            "--init starts a training, and 'trainer eval' takes the weights of the run: leave it out");
+  for (const std::string words :
+       {"export a --format npz --output b --init c", "predict a --input b --init c",
+        "predict a --input b --data.decimal ,", "predict a --input b --data.train_labels c",
+        "eval a --run.dir b", "eval a --eval.every 1", "importance a --train.lr 1",
+        "generate a --data.train b", "status a --model.layers b", "trace a --run.dir b",
+        "report a --output b --eval.batch 3", "inspect a --train.lr 1", "help a --train.lr 1"})
+    test::expect_parts(error(words),
+                       {"--", "'trainer " + words.substr(0, words.find(' ')) + "' ", "leave it out"});
+  for (const std::string words :
+       {"eval a --data.test b --eval.batch 3 --run.seed 4", "predict a --input b --data.encoding utf-8",
+        "importance a --eval.metrics r2", "init a --train.lr 1 --run.dir b", "inspect a --data.decimal ,",
+        "plan --config a --run.dir b", "generate a --prompt="})
+    EXPECT_EQ(error(words), "no error") << words;
+  for (const std::string words :
+       {"predict a --input b --format=", "--config=", "export a --format npz --output="})
+    test::expect_parts(error(words), {": its value is empty"});
 }
 
 TEST(CommandLine, RefusesAListThatIsGivenTwice) {
@@ -146,6 +171,9 @@ TEST(CommandLine, RefusesAListThatIsGivenTwice) {
   EXPECT_EQ(error_of({"--config", "a", "--data.mean", "1", "--data.mean", "2"}),
             "--data.mean is given twice, as '1' and '2'; give one list: --data.mean 1,2");
   EXPECT_EQ(error_of({"--config", "a", "--label", "x", "--label", "x"}), "no error");
+  EXPECT_EQ(error_of({"--config", "a", "--label", "x,y,x"}), "--data.label: 'x' stands twice: name it once");
+  for (const char* text : {"--data.positive=x,x", "--data.mean=1,1", "--train.milestones=1 epochs,1 epochs"})
+    EXPECT_EQ(error_of({"--config", "a", text}), "no error") << text;
 }
 
 TEST(CommandLine, ChecksValuesBeforeAnyFileIsRead) {

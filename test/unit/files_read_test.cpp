@@ -15,18 +15,34 @@ TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
   const auto flag = [&line](const char* name) { return &line.flags[name].emplace_back(); };
   for (std::string* name :
        {flag("config"), flag("from"), flag("input"), &line.operands[0], &config.train.init, &data.train,
-        &data.train_labels, &data.validation, &data.validation_labels, &data.test, &data.test_labels}) {
+        flag("lengths"), &data.train_labels, &data.train_weights, &data.train_lengths, &data.validation,
+        &data.validation_labels, &data.validation_weights, &data.validation_lengths, &data.test,
+        &data.test_labels, &data.test_weights, &data.test_lengths}) {
     *name = directory / std::to_string(named.size());
     write_file_atomically(*name, "");
     named.push_back(*name);
   }
-  line.flags["model"] = {directory / "run"};
-  for (const char* file : {"config.toml", "model.safetensors", "schema.json"})
-    named.push_back(line.text("model") + "/" + file);
-  std::vector<std::string> read = files_read(line, config);
-  std::ranges::sort(read);
-  std::ranges::sort(named);
-  EXPECT_EQ(read, named);
+  const std::vector<std::string> read = files_read(line, config);
+  EXPECT_EQ(std::multiset<std::string>(read.begin(), read.end()),
+            std::multiset<std::string>(named.begin(), named.end()));
+}
+
+TEST(FilesRead, OfARunAreAllButItsPage) {
+  const test::TemporaryDirectory directory;
+  const std::string run = directory / "sweep/trial-1/";
+  std::set<std::string> names{directory / "sweep/sweep.toml", directory / "sweep/rows/trial-1.json"};
+  for (const char* name : {"config.toml", "run.json", "plan.txt", "ranks.txt", "log.txt", "metrics.jsonl",
+                           "summary.json", "evaluation.json", "importance.json", "schema.json", "rejects.txt",
+                           "model.safetensors", "lock", "id", "checkpointed", "trace/rank-0.bin"})
+    names.insert(run + name);
+  std::filesystem::create_directories(run + "trace");
+  write_file_atomically(run + "trace/rank-0.bin", "");
+  CommandLine line;
+  line.flags["model"] = {run.substr(0, run.size() - 1)};
+  const std::vector<std::string> read = files_read(line);
+  std::set<std::string> found(read.begin(), read.end());
+  found.erase("");
+  EXPECT_EQ(found, names);
 }
 
 }  // namespace lockstep::files_read_test

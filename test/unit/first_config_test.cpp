@@ -1,6 +1,9 @@
 // The first config that trainer init chooses: its task, files beside a data file, sizes of a run, and flags.
 #include "app/init/init.h"
 #include "app/setup/catalogs.h"
+#include "app/setup/experiment.h"
+#include "app/setup/run_config.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/config/command_line.h"
@@ -167,6 +170,64 @@ TEST_F(FirstConfig, TheTaskCanBeChosenWhereTheLabelsSuitIt) {
   expect_parts(error(two, "numbers"), {"--task numbers", "no numbers, such as 'no'"});
   expect_parts(error(ten, "number"), {"unknown task 'number'; did you mean 'numbers'?"});
   expect_parts(error(ten, "images"), {"--task images", "height x width x channels"});
+}
+
+// Of each loss on data that it is for: the experiment of the first config can be made.
+TEST_F(FirstConfig, SuitsEachLossThatTheTaskAllows) {
+  std::string two_labels = "a,y,z\n", series = "day,y\n";
+  for (Index i = 0; i < 90; ++i) {
+    two_labels += fmt::format("{},{},{}\n", i * 7 % 11, 1 + i % 7, 2 + i % 5);
+    series += fmt::format("2024-{:02}-{:02},{}\n", 1 + i / 28, 1 + i % 28, 400 + i * 7 % 11);
+  }
+  const std::string numbers = table(
+      200, [](Index i) { return 900 + 7 * (i * 5 % 13); }, "numbers.csv");
+  const std::string yes = table(200, yes_or_no, "yes.csv");
+  std::map<std::string, std::string> found;  // layers, metrics and scales of loss and data
+  const auto add = [&](const LossEntry& loss, const std::string& path, DataOptions options) {
+    Config given;
+    given.loss = {.loss = loss.name, .quantiles = {0.1, 0.5, 0.9}};
+    given.flagged = {"train.loss"};
+    if (loss.name == "quantile") given.flagged.insert("train.quantiles");
+    const InitData data = read_init_data(path, options);
+    const Task task = choose_task(data, "", loss.make(given.loss)->form());
+    const auto settings = with_flags(choose_settings(data, task, "t"), given);
+    make_experiment(load_training_config({}, {"first.toml", to_toml(settings, {})}, {}), alone());
+    found[loss.name + (data.forecast ? " forecast" : "")] =
+        fmt::format("{} {} {} {}", value(settings, "model.layers"), value(settings, "eval.metrics"),
+                    value(settings, "data.columns"), value(settings, "data.window_scale"));
+  };
+  for (const LossEntry& loss : loss_catalog()) {
+    SCOPED_TRACE(loss.name);
+    const bool of_numbers = loss.make({.quantiles = {0.5}})->targets() == TargetKind::kValue;
+    DataOptions options;
+    options.table.label = {"y"};
+    if (loss.name == "cosine_distance") options.table.label = {"y", "z"};
+    add(loss,
+        !of_numbers                      ? yes
+        : loss.name == "cosine_distance" ? write("two.csv", two_labels)
+                                         : numbers,
+        options);
+    if (!of_numbers || loss.name == "cosine_distance") continue;
+    options.table.windows = {.time = "day", .window = 8, .horizon = 3};
+    add(loss, write("series.csv", series), options);
+  }
+  for (const auto& [name, expected] : std::map<std::string, std::string>{
+           {"quantile", "dense(16) relu dense(3) [pinball] [y: standard] "},
+           {"poisson", "dense(16) relu dense(1) [mean_absolute_error, r2]  "},
+           {"binary_hinge", "dense(16) relu dense(1) [auc, precision, recall] [y: categorical] "},
+           {"softmax_focal", "dense(16) relu dense(2)  [y: categorical] "},
+           {"quantile forecast", "dense(9, init=zero) [pinball] [y: standard] last"},
+           {"gamma forecast", "batch_norm dense(3, init=zero) [mean_absolute_error, r2]  none"}}) {
+    std::erase(found[name], '"');
+    EXPECT_EQ(found[name], expected) << name;
+  }
+  const auto error = [&](const std::string& path, const std::string& loss) {
+    return error_text<ConfigError>(
+        [&] { choose_task(read(path), "", find_entry(loss_catalog(), "loss", loss).make({})->form()); });
+  };
+  expect_parts(error(yes, "huber"), {"--train.loss is a loss of numbers", "no numbers"});
+  expect_parts(error(table(200, remainder_of_ten), "binary_focal"),
+               {"--train.loss", "10 classes", "expected two"});
 }
 
 TEST_F(FirstConfig, RefusesALabelThatCannotBeLearned) {

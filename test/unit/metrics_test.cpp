@@ -346,6 +346,31 @@ TEST(Metrics, AreInTheUnitsOfTheLabels) {
   }
 }
 
+// Of 4 targets, two are 0: one as it is, one whose scaled number is the nearest to 0 that a Scalar can hold.
+TEST(Metrics, SharesLeaveOutTargetsThatAreZero) {
+  const LabelScale scale{.shift = 3.7, .range = 1.3};
+  const auto scaled = [&](double label) { return static_cast<Scalar>((label - scale.shift) / scale.range); };
+  ASSERT_NE(scale.undo(double{scaled(0)}), 0) << "or the test says little";
+  for (const bool is_scaled : {false, true}) {
+    Set set{.kind = TargetKind::kValue,
+            .rows = 4,
+            .outputs = {5, 7, 1, 3},
+            .targets = {4, 0, 2, 0},
+            .weights = {1, 9, 3, 9}};
+    if (is_scaled) {
+      for (std::vector<Scalar>* numbers : {&set.outputs, &set.targets})
+        for (Scalar& each : *numbers) each = scaled(double{each});
+    }
+    const std::vector<LabelScale> scales(is_scaled ? 1 : 0, scale);
+    EXPECT_NEAR(measure("mean_absolute_percentage_error", set, 2, scales).value(), (0.25 + 3 * 0.5) / 4,
+                1e-6);
+    set.targets.assign(4, is_scaled ? scaled(0) : 0);
+    EXPECT_EQ(measure("mean_absolute_percentage_error", set, 2, scales), std::nullopt);
+    set.targets.assign(4, is_scaled ? scaled(1e-4) : 1e-4F);
+    EXPECT_GT(measure("mean_absolute_percentage_error", set, 2, scales).value(), 9e3) << "small, but not 0";
+  }
+}
+
 TEST(Metrics, OfDirectionsAreThoseOfTheScaledLabels) {
   Set set{.kind = TargetKind::kValue, .rows = 1, .outputs = {1, 2}, .targets = {2, 1}};
   set.kind.direction = true;
@@ -404,6 +429,7 @@ TEST(MetricSet, RefusesWhatIsNotDefinedOrTwiceThere) {
 
 TEST(MetricValue, IsToldInFiveDigitsOrAsUndefined) {
   EXPECT_EQ(to_string({"auc", 0.7643219}, ""), "auc 0.76432");
+  EXPECT_EQ(to_string({"r2", 0.5, 3}, ""), "r2 0.5 (without 3 targets of 0)");
   EXPECT_EQ(to_string({"auc", std::nullopt}, "yes"), "auc undefined") << "it is about both classes";
   EXPECT_EQ(to_string({"f1", 0.5}, "fraud"), "f1 of 'fraud' 0.5");
   EXPECT_EQ(to_string({"recall", std::nullopt}, "1"), "recall of '1' undefined");

@@ -296,6 +296,14 @@ const tests = {
       "Samples of the validation set after step 1,234: rows are true classes, columns predicted ones");
     const cells = matrix.all("td").map((cell) => [plain(cell), cell.attributes.class, cell.style["--s"]]);
     deepEqual(cells, [["1000", "y", "0.89"], ["250", "n", "0.45"], ["3", undefined, undefined], ["897", "y", "1.00"]]);
+    run.confusion.threshold = {probability: 0.31, counts: [[900, 350], [1, 899]], accuracy: 0.8367, precision: 0.7198,
+                               recall: 0.9989, f1: null};
+    const both = page_of(run);
+    deepEqual(table_named(both, "The validation set, with 1 (bee) from a probability of 0.31 on")["1 (bee)"],
+      ["83.7 %", "72.0 %", "99.9 %", "-"]);
+    const matrices = both.main.all("table").filter((each) => each.attributes.class === "confusion");
+    deepEqual(matrices.map((each) => plain(each.all("td")[1])), ["350", "250"], "that of the threshold is the first");
+    ok(plain(matrices[1].all("caption")[0]).includes(", at 0.5: rows"));
   },
 
   pictures_have_their_pixels() {

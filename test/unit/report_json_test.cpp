@@ -244,6 +244,18 @@ TEST(ReportJson, HasTheScoresOfClasses) {
   EXPECT_EQ(confusion["scores"][0],
             Json::parse(R"({"samples":1250,"precision":1,"recall":0.8,"f1":0.8888888888888888})"));
   EXPECT_EQ(confusion["scores"][1], Json::parse(R"({"samples":0,"precision":0,"recall":null,"f1":0})"));
+  const auto at_threshold = [&](const std::string& split, const std::string& counts) {
+    run.record.result["evaluation"] = Json::parse(fmt::format(
+        R"({{"split":"{}","threshold":{{"probability":0.3,"f1":null,"recall":"<b>","confusion":{}}}}})",
+        split, counts));
+    return run_of(run)["confusion"].value("threshold", Json());
+  };
+  EXPECT_EQ(at_threshold("validation", "[[900,350],[0,1]]"),
+            Json::parse(R"({"counts":[[900,350],[0,1]],"probability":0.3,"accuracy":null,"precision":null,
+                            "recall":null,"f1":null})"));
+  for (const char* counts : {"[[1,2]]", "[[1,2],[3]]", R"([[1,2],[3,"4"]])", "7"})
+    EXPECT_TRUE(at_threshold("validation", counts).is_null()) << counts;
+  EXPECT_TRUE(at_threshold("test", "[[900,350],[0,1]]").is_null()) << "of another set";
 }
 
 TEST(ReportJson, HasThePlanAndThePlaces) {

@@ -103,8 +103,15 @@ TEST_F(RunDirectoryTest, ARunEndedEarlyIsBegunAgainBesideEachOfItsFiles) {
     EXPECT_EQ(reuse_run_directory(begun.root).root, begun.root) << file;
     EXPECT_THROW(create_run_directory(begun.root), ConfigError) << file;
   }
-  for (const char* file : {"model.safetensors", "summary.json", "report.html", "a.csv"})
+  for (const char* file : {"model.safetensors", "summary.json", "report.html", "evaluation.json", "a.csv"}) {
     EXPECT_THROW(reuse_run_directory(run(file, {"config.toml", file}).root), ConfigError) << file;
+    // What a full disk has left of its end, which the record says it has not reached.
+    const RunDirectory recorded = run(std::string("disk-") + file, {"config.toml", "run.json", file});
+    if (file == std::string_view("a.csv"))
+      EXPECT_THROW(reuse_run_directory(recorded.root), ConfigError);
+    else
+      EXPECT_EQ(reuse_run_directory(recorded.root).root, recorded.root) << file;
+  }
   std::filesystem::create_directory(at("empty"));
   EXPECT_EQ(create_run_directory(at("empty")).root, at("empty"));
   expect_parts(error_text<ConfigError>([&] { create_run_directory(run("x", {"a"}).root / "a"); }),

@@ -92,8 +92,27 @@ TEST(Threshold, NeedsSamplesOfBothClasses) {
 TEST(Threshold, WhatIsNotANumberIsNeverYes) {
   const auto samples = samples_of({{-1, true}, {0, true}, {0.5, false}});
   EXPECT_EQ(choose_threshold("f1", samples).value().threshold, 0);
-  EXPECT_NEAR(accuracy_at(0, samples), 1.0 / 3, 1e-12);
-  EXPECT_NEAR(accuracy_at(0.6, samples), 1.0 / 3, 1e-12);
+  EXPECT_NEAR(answers_at(0, samples).accuracy, 1.0 / 3, 1e-12);
+  const ThresholdAnswers none = answers_at(0.6, samples);
+  EXPECT_NEAR(none.accuracy, 1.0 / 3, 1e-12);
+  EXPECT_TRUE(std::isnan(none.precision));
+  expect_parts(none.describe("x"),
+               {"yes ('x')", "0.6", "accuracy 0.33333, precision undefined, recall 0, f1 0"});
+}
+
+// By hand: of yes 2 + 3 of the weight are found and 4 missed, of no 1 is taken for yes and 5 are not.
+TEST(Threshold, AnswersCountSamplesAndShareWeights) {
+  const ScoredSamples samples{{.score = 0.1F, .target = 0, .weight = 5},
+                              {.score = 0.2F, .target = 1, .weight = 4},
+                              {.score = 0.3F, .target = 0, .weight = 1},
+                              {.score = 0.3F, .target = 1, .weight = 2},
+                              {.score = 0.9F, .target = 1, .weight = 3}};
+  const ThresholdAnswers found = answers_at(double{0.3F}, samples);
+  EXPECT_EQ(found.confusion, (std::vector<Index>{1, 1, 1, 2}));
+  EXPECT_NEAR(found.accuracy, 10.0 / 15, 1e-12);
+  EXPECT_NEAR(found.precision, 5.0 / 6, 1e-12);
+  EXPECT_NEAR(found.recall, 5.0 / 9, 1e-12);
+  EXPECT_NEAR(found.f1, 10.0 / 15, 1e-12);
 }
 
 TEST(Threshold, IsReadFromAMeasureOrANumber) {

@@ -53,6 +53,8 @@ TEST(ValidationPart, IsASpanOfTime) {
   }
   for (const char* text : {"time(date, to = 2024-01-01)", "time(from = 2024-01-01)"})
     expect_parts(refusal(text), {text, "from = 2024-01-01"});
+  for (const char* text : {"time(d, from = 2023-03-01, from = x)", "time(d, from = 1, to = 2, to = 3)"})
+    expect_parts(refusal(text), {text, "stands twice"});
 }
 
 TEST(ValidationPart, OfTheTestSetIsNoFold) {

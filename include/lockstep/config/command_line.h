@@ -28,6 +28,8 @@ struct CommandEntry {
   std::vector<Usage> usages;       ///< never empty
   std::vector<std::string> needs;  ///< flags that it cannot do without
   std::vector<std::string> takes;  ///< flags that it may have
+  /// Of the config that it uses, "data.*" for all that begin so, "-data.label" for one but that; empty: any.
+  std::vector<std::string> keys;
   /// After its name: "file", "model" or "run" (one), "runs" (one or more), perhaps "topic"; "" for nothing.
   std::string operand;
   std::vector<std::string> otherwise;  ///< "output=-": what flags are that are not given
@@ -35,6 +37,7 @@ struct CommandEntry {
   std::string guide;                   ///< name of the guide to read on in
 
   bool has_flag(std::string_view flag) const;
+  bool uses_key(std::string_view key) const;
 };
 
 std::span<const CommandEntry> command_catalog();

@@ -71,6 +71,7 @@ struct Option {
   bool sets_rate = false;       ///< the learning rate of a step follows from it
   bool most_used = false;       ///< shown on the short page of the help
   bool takes_numbers = false;   ///< text or texts that may be written as numbers in TOML
+  bool may_repeat = false;      ///< texts that are no names: one may stand there twice
   bool takes_table = false;     ///< texts "a=b" that may be written as a table in TOML
 
   std::function<bool(std::string_view text)> accepts;
@@ -111,6 +112,9 @@ std::vector<Difference> find_differences(const Config& before, const Config& now
 /// "expected a number above 0, found -1"; with a near choice: "; did you mean 'adam'?". `text`: the value as
 /// `assign` would take it; `found`: the same in the words of the error.
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found);
+
+/// A name that a list has twice; "" if there is none, or where texts may repeat.
+std::string repeated_name(const Option& option, std::string_view text);
 
 /// Words of other programs for keys.
 std::span<const Synonym> key_synonyms();

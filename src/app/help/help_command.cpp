@@ -165,8 +165,10 @@ int help_command(const CommandLine& line) {
   std::string name = topic;
   std::ranges::replace(name, ' ', '_');
   pages += key_pages(options, name) + entry_pages(name);
-  const bool is_key = topic.find('.') != std::string::npos;
-  if (!is_key || !pages.empty()) pages += guide_parts(topic.substr(topic.rfind('.') + 1), !pages.empty());
+  const std::string section = topic.substr(0, topic.find('.'));
+  const bool is_key = section != topic && !section_help(options, section).empty();
+  if (!is_key || !pages.empty())
+    pages += guide_parts(is_key ? topic.substr(topic.rfind('.') + 1) : topic, !pages.empty());
   if (pages.empty()) refuse(topic, options);
   print_text(pages);
   return 0;

@@ -107,6 +107,8 @@ std::vector<GuideSection> find_sections(std::string_view words) {
     }
   }
   std::ranges::stable_sort(found, std::greater(), &GuideSection::score);
+  const bool plural = found.empty() && wanted.ends_with('s') && !wanted.ends_with("ss");
+  if (plural) return find_sections(wanted.substr(0, wanted.size() - (wanted.ends_with("sses") ? 2 : 1)));
   return found;
 }
 

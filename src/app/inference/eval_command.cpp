@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <optional>
 #include <set>
@@ -23,35 +25,34 @@
 namespace lockstep {
 namespace {
 
-void print_confusion(const EvalMetrics& metrics) {
-  print_out("confusion matrix (row: true class, column: predicted class)\n");
-  const auto classes = static_cast<std::size_t>(metrics.classes);
-  for (std::size_t row = 0; row < classes; ++row) {
-    for (std::size_t column = 0; column < classes; ++column)
-      print_out("{:>7}", metrics.confusion[row * classes + column]);
+// `where`: "" or " at 0.3".
+void print_confusion(std::span<const Index> counts, Index classes, const std::string& where) {
+  print_out("confusion matrix{} (row: true class, column: predicted class)\n", where);
+  for (Index row = 0; row < classes; ++row) {
+    for (Index column = 0; column < classes; ++column) print_out("{:>7}", at(counts, row * classes + column));
     print_out("\n");
   }
 }
 
 void print_metrics(const EvalMetrics& metrics) {
+  const std::optional<ThresholdAnswers>& answers = metrics.threshold;
+  if (answers) {
+    print_out("{}: {}\n", to_string(metrics.split), answers->describe(metrics.positive()));
+    print_confusion(answers->confusion, 2, fmt::format(" at {:.5g}", answers->threshold));
+    print_out("\nat 0.5\n");
+  }
   print_out("{}: {}, {}", to_string(metrics.split), metrics.counted(), describe_loss(metrics));
   if (metrics.accuracy) print_out(", accuracy {:.5g}", *metrics.accuracy);
   if (metrics.top_k_accuracy) print_out(", top-{} accuracy {:.5g}", metrics.top_k, *metrics.top_k_accuracy);
   for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other, metrics.positive()));
   print_out("\n");
   if (metrics.crossed > 0) print_out("{}\n", describe_crossed(metrics.crossed, metrics.positions > 0));
-  if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
+  if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown)
+    print_confusion(metrics.confusion, metrics.classes, answers ? " at 0.5" : "");
   print_out("{}", evaluation_tables(metrics));
   if (metrics.forecast.naive.empty()) return;
   print_out("{}\n{}\n", metrics.forecast.describe_naive(metrics.split, metrics.of_scaled_label),
             metrics.forecast.describe_model(metrics.split));
-}
-
-// *Collective.* With yes from another probability on than a half; 0 on other ranks than the first.
-double accuracy_with(double threshold, const EvaluationContext& context, Evaluation& evaluation,
-                     const ModelValues& values) {
-  const ScoredSamples samples = gather_yes(context.comm, evaluation, values, context.loss.form());
-  return context.comm.rank() > 0 ? 0 : accuracy_at(threshold, samples);
 }
 
 // The evaluation as an object of --json: nothing in it is about a training.
@@ -73,18 +74,14 @@ void evaluate_sets(const EvaluationContext& context, const TrainedModel& trained
     if (source == nullptr) continue;
     Evaluation evaluation(context, *source, split);
     evaluation.set_temperature(trained.temperature());
-    const EvalMetrics metrics = evaluation.run(values);
+    EvalMetrics metrics = evaluation.run(values);
+    if (threshold) {
+      const ScoredSamples samples = gather_yes(comm, evaluation, values, context.loss.form());
+      if (!samples.empty()) metrics.threshold = answers_at(*threshold, samples);
+    }
     const bool prints = comm.rank() == 0 && !writes_to_standard_output(line);
     if (prints) print_metrics(metrics);
     json[to_string(split)] = metrics_json(metrics);
-    if (threshold) {
-      const double accuracy = accuracy_with(*threshold, context, evaluation, values);
-      json[to_string(split)]["threshold"] = {{"probability", *threshold},
-                                             {"accuracy", json_number(accuracy)}};
-      if (prints)
-        print_out("{}: with yes ({}) from a probability of {:.5g} on, accuracy {:.5g}\n", to_string(split),
-                  in_quotes(metrics.positive()), *threshold, accuracy);
-    }
     if (!std::isfinite(metrics.loss)) {
       throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
                         kExitTraining);

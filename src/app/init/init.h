@@ -15,6 +15,7 @@
 #include "lockstep/data/text/texts.h"
 #include "lockstep/data/windows/time_windows.h"
 #include "lockstep/math/shape.h"
+#include "lockstep/nn/loss.h"
 
 namespace lockstep {
 
@@ -55,6 +56,7 @@ struct TextPlan {
   Index every = 250;        ///< steps from one evaluation to the next
   std::string layers = {};  ///< "": a preset
   std::string reason = "a first answer in minutes; ten times as many give better texts";  ///< for `steps`
+  std::string doubt = {};  ///< of what was measured
 
   Index training_tokens() const {
     return static_cast<Index>((1 - held) * static_cast<double>(summary.tokens));
@@ -123,14 +125,15 @@ struct Task {
   TaskKind kind = TaskKind::kClasses;
   bool images = false;  ///< the records are images: the model has convolutions
   Index outputs = 1;
-  bool named = false;     ///< labels become classes by data.columns
-  std::string yes = {};   ///< of two classes the positive one
-  std::string text = {};  ///< "two classes, No (73.5 %) and Yes (26.5 %)"
+  bool named = false;                   ///< labels become classes by data.columns
+  std::string yes = {};                 ///< of two classes the positive one
+  std::string text = {};                ///< "two classes, No (73.5 %) and Yes (26.5 %)"
+  std::optional<OutputForm> form = {};  ///< of train.loss, where that is given
 };
 
-/// The task that the labels suit, or the one that `wanted` names ("": none). Errors: ConfigError, DataError
-/// if the labels do not suit it, or are all equal.
-Task choose_task(const InitData& data, const std::string& wanted);
+/// The task that the labels suit, or the one that `wanted` names ("": none), or that the loss is for whose
+/// `form` is given. Errors: ConfigError, DataError if the labels do not suit it, or are all equal.
+Task choose_task(const InitData& data, const std::string& wanted, const std::optional<OutputForm>& form = {});
 
 struct CommentedSetting {
   std::string key;

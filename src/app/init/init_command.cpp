@@ -1,5 +1,6 @@
 // trainer init: a first config for data, and the commands to go on with.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -141,10 +142,16 @@ std::string report_of(const InitData& data, const Task& task, const Experiment& 
 }
 
 // Reads the config as a run would: what init writes has to work.
-Experiment try_out(const std::string& file, const std::string& text) {
-  Experiment experiment = make_experiment(load_training_config({}, {file, text}, {}), alone());
-  experiment.plan(1, {});
-  return experiment;
+Experiment try_out(const std::string& file, const std::string& text, const Config& given) {
+  try {
+    Experiment experiment = make_experiment(load_training_config({}, {file, text}, {}), alone());
+    experiment.plan(1, {});
+    return experiment;
+  } catch (const ConfigError& error) {
+    if (given.flagged.empty()) throw;
+    throw ConfigError("{}\n(init has chosen the other keys to go with --{}: give that key as a flag, too)",
+                      error.what(), fmt::join(given.flagged, ", --"));
+  }
 }
 
 // A line of the config; a comment that does not fit beside it stands above.
@@ -214,12 +221,15 @@ int init_command(const CommandLine& line) {
   InitData data = read_init_data(path, options);
   error_if(!data.text && line.has("minutes"), "--minutes sizes the model of a text: leave it out");
   if (line.has("minutes")) size_model(*data.text, options, line.count("minutes", {1, 100'001}, 1));
-  const Task task = choose_task(data, line.text("task"));
+  if (data.text && !data.text->doubt.empty()) data.doubts.push_back(data.text->doubt);
+  std::optional<OutputForm> form;
+  if (given.flagged.contains("train.loss")) form = make_loss(given)->form();
+  const Task task = choose_task(data, line.text("task"), form);
   const std::vector<CommentedSetting> settings = with_flags(
       choose_settings(data, task, name_of(output == "-" ? path : output), given.model.preset), given);
   const std::string file = is_stream(output) ? "FILE" : output;
   const std::string body = to_toml(settings, {});
-  const Experiment experiment = try_out(file, body);
+  const Experiment experiment = try_out(file, body, given);
   const std::string train = train_command(data, experiment.config, file);
   const std::string predict = predict_command_of(data, experiment.config.run.dir);
   const std::string text =

@@ -11,6 +11,7 @@
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/formats/format.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {
@@ -146,8 +147,16 @@ class Chooser {
     say("dir", toml_string("runs/" + name));
     if (data_.text) {
       add_text(*data_.text);
-      return std::move(settings_);
+    } else {
+      add_records();
     }
+    if (task_.form) suit(*task_.form);
+    if (learns_logarithm()) add_block("logarithm");
+    return std::move(settings_);
+  }
+
+ private:
+  void add_records() {
     say("epochs", sizes_.epochs);
     say("batch", sizes_.batch);
     say("replicas", sizes_.replicas);
@@ -155,7 +164,7 @@ class Chooser {
     add_block("always");
     if (data_.forecast) {
       add_forecast(*data_.forecast);
-      return std::move(settings_);
+      return;
     }
     if (data_.table) {
       add_table();
@@ -165,10 +174,28 @@ class Chooser {
     add_sets();
     add_model();
     add_training();
-    return std::move(settings_);
   }
 
- private:
+  bool learns_logarithm() const { return task_.form && task_.form->link == Link::kLog; }
+
+  // Measures that the loss does not know make room for those that it does.
+  void suit(const OutputForm& form) {
+    for (CommentedSetting& setting : settings_) {
+      if (setting.key == "data.window_scale" && learns_logarithm())
+        setting = {setting.key, "\"none\"", "this loss needs the label as it is"};
+      if (setting.key != "eval.metrics") continue;
+      std::vector<std::string> fitting;
+      std::vector<std::string> usual;
+      for (const MetricEntry& entry : metric_catalog()) {
+        if (!is_defined(entry, form)) continue;
+        const bool chosen = setting.value.find(toml_string(entry.name)) != std::string::npos;
+        if (chosen) fitting.push_back(toml_string(entry.name));
+        if (!entry.by_name) usual.push_back(toml_string(entry.name));
+      }
+      setting.value = fmt::format("[{}]", fmt::join(fitting.empty() ? usual : fitting, ", "));
+    }
+  }
+
   void add(const std::string& key, const std::string& value, const std::string& comment = "") {
     settings_.push_back({key, value, comment});
   }
@@ -200,7 +227,8 @@ class Chooser {
         add_day_of_year(*column.date);
       if (!column.label) continue;
       column.kind = task_.named ? ColumnKind::kCategorical : ColumnKind::kNumeric;
-      if (task_.kind == TaskKind::kNumbers && column.scale == Scale::kNone) {
+      const bool may_scale = task_.kind == TaskKind::kNumbers && !learns_logarithm();
+      if (may_scale && column.scale == Scale::kNone) {
         // The presets never learn a label as it is: the noise of their dropout grows with its mean.
         column.scale = scale_of(table.scan.columns[i].numbers);
         if (data_.forecast || (is_tabular(preset_) && column.scale == Scale::kNone))
@@ -292,8 +320,10 @@ class Chooser {
     say("tested", toml_string(fmt::format("time({}, {})", windows.time, plan.test)));
     say("outputs", task_.outputs);
     say("preset", toml_string(preset_));
-    say("layers", alike ? fmt::format("\"dense({}, shared={}, init=zero)\"", plan.horizon, labels)
-                        : fmt::format("\"dense({}, init=zero)\"", task_.outputs));
+    const char* const first = learns_logarithm() ? "batch_norm " : "";  // the past is in units of the label
+    say("layers",
+        alike ? fmt::format("\"{}dense({}, shared={}, init=zero)\"", first, task_.outputs / labels, labels)
+              : fmt::format("\"{}dense({}, init=zero)\"", first, task_.outputs));
     say("metric", "loss");
     say("patience", sizes_.patience);
     add_block("windows");

@@ -84,11 +84,12 @@ Task classes(const InitData& data, bool keeps_two) {
   return task;
 }
 
-Task numbers(const InitData& data) {
+Task numbers(const InitData& data, const std::optional<OutputForm>& form) {
   const LabelFacts& label = data.label;
   if (label.texts > 0) {
-    throw ConfigError("--task numbers: {} of {} values of {} are no numbers, such as {}",
-                      with_commas(label.texts), with_commas(label.texts + label.numbers.count), label.name,
+    throw ConfigError("{}: {} of {} values of {} are no numbers, such as {}",
+                      form ? "--train.loss is a loss of numbers" : "--task numbers", with_commas(label.texts),
+                      with_commas(label.texts + label.numbers.count), label.name,
                       in_quotes(label.values.empty() ? "" : label.values.front().text));
   }
   if (label.numbers.min == label.numbers.max)
@@ -100,14 +101,15 @@ Task numbers(const InitData& data) {
 }
 
 // Several labels: yes or no of each, or a number of each.
-Task several(const InitData& data, const std::string& wanted) {
+Task several(const InitData& data, const std::string& wanted, const std::optional<OutputForm>& form) {
   const LabelFacts& label = data.label;
-  if (label.texts > 0 || wanted == "classes" || wanted == "images")
+  const bool of_classes = form && form->targets == TargetKind::kClass;
+  if (label.texts > 0 || of_classes || wanted == "classes" || wanted == "images")
     throw ConfigError(
         "{} labels of a record are learned together only if they are numbers, or 0 and 1 each: "
         "give one --label for classes",
         label.columns);
-  Task task = numbers(data);
+  Task task = numbers(data, form);
   if (wanted == "numbers" || !(label.whole && label.numbers.min == 0 && label.numbers.max == 1)) return task;
   task.kind = TaskKind::kBinary;
   task.text = fmt::format("{} labels that are 0 or 1", label.columns);
@@ -121,10 +123,10 @@ bool looks_like_image(const Shape& shape) {
   return image && image->height >= kMinSide && image->width >= kMinSide && image->channels <= kMaxChannels;
 }
 
-Task forecast(const InitData& data, const std::string& wanted) {
+Task forecast(const InitData& data, const std::string& wanted, const std::optional<OutputForm>& form) {
   if (!wanted.empty() && wanted != "numbers")
     throw ConfigError("--task {} with --horizon: a forecast is of numbers", wanted);
-  Task task = numbers(data);
+  Task task = numbers(data, form);
   task.outputs *= data.forecast->horizon;
   task.text = fmt::format("a forecast of {} from {} before, series: {}; {}",
                           plural(data.forecast->horizon, "position"), data.forecast->window,
@@ -132,26 +134,48 @@ Task forecast(const InitData& data, const std::string& wanted) {
   return task;
 }
 
-Task suiting_task(const InitData& data, const std::string& wanted) {
-  if (data.label.columns > 1) return several(data, wanted);
+Task suiting_task(const InitData& data, const std::string& wanted, const std::optional<OutputForm>& form) {
+  if (data.label.columns > 1) return several(data, wanted, form);
   if (data.label.texts + data.label.numbers.count == 0)
     throw DataError("{} has no value in any record", data.label.name);
-  const bool as_classes =
-      wanted.empty() ? are_classes(data.label, data.label_count(), !data.table) : wanted != "numbers";
-  if (!as_classes) return numbers(data);
+  const bool as_classes = !wanted.empty() ? wanted != "numbers"
+                          : form          ? true
+                                          : are_classes(data.label, data.label_count(), !data.table);
+  if (!as_classes) return numbers(data, form);
   check_classes(data);
-  if (wanted == "binary" && different(data.label) != 2) {
-    throw ConfigError("--task binary: {} has {}, expected two", data.label.name, describe_classes(data));
+  const bool of_yes = form && form->targets == TargetKind::kBinary;
+  if ((wanted == "binary" || of_yes) && different(data.label) != 2) {
+    throw ConfigError("{}: {} has {}, expected two",
+                      of_yes ? "--train.loss is a loss of yes or no" : "--task binary", data.label.name,
+                      describe_classes(data));
   }
   // Two classes of positions are learned as any number of them: an output for each.
-  Task task = classes(data, wanted == "classes" || (wanted.empty() && data.label.positions > 0));
+  const bool two_outputs = form ? !of_yes : data.label.positions > 0;
+  Task task = classes(data, wanted == "classes" || (wanted.empty() && two_outputs));
   task.images = wanted == "images" || (wanted.empty() && looks_like_image(data.features));
+  return task;
+}
+
+Task task_of(const InitData& data, const std::string& wanted, const std::optional<OutputForm>& form) {
+  if (data.text) {
+    return {.outputs = data.text->outputs,
+            .text = fmt::format("the next of {} ({}), from {} before at most",
+                                with_commas(data.text->outputs), data.text->tokens, data.text->window)};
+  }
+  if (data.label.columns == 0) throw DataError("'{}' has no labels to learn", data.options.train);
+  if (data.forecast) return forecast(data, wanted, form);
+  const bool of_numbers = form && form->targets == TargetKind::kValue;
+  Task task = suiting_task(data, wanted.empty() && of_numbers ? "numbers" : wanted, form);
+  if (data.label.positions > 0) task.text = "at each position " + task.text;
+  if (data.features.size() == 0)
+    throw DataError("no column of '{}' is left as a feature: {}", data.options.train,
+                    fmt::join(data.doubts, "; "));
   return task;
 }
 
 }  // namespace
 
-Task choose_task(const InitData& data, const std::string& wanted) {
+Task choose_task(const InitData& data, const std::string& wanted, const std::optional<OutputForm>& form) {
   const std::vector<std::string> names{"classes", "binary", "images", "numbers"};
   if (!wanted.empty() && std::ranges::count(names, wanted) == 0) throw_unknown_name("task", wanted, names);
   error_if(data.text && !wanted.empty(),
@@ -160,18 +184,9 @@ Task choose_task(const InitData& data, const std::string& wanted) {
     throw ConfigError("--task images: a record has the shape {}, expected height x width x channels",
                       to_string(data.features));
   }
-  if (data.text) {
-    return {.outputs = data.text->outputs,
-            .text = fmt::format("the next of {} ({}), from {} before at most",
-                                with_commas(data.text->outputs), data.text->tokens, data.text->window)};
-  }
-  if (data.label.columns == 0) throw DataError("'{}' has no labels to learn", data.options.train);
-  if (data.forecast) return forecast(data, wanted);
-  Task task = suiting_task(data, wanted);
-  if (data.label.positions > 0) task.text = "at each position " + task.text;
-  if (data.features.size() == 0)
-    throw DataError("no column of '{}' is left as a feature: {}", data.options.train,
-                    fmt::join(data.doubts, "; "));
+  Task task = task_of(data, wanted, form);
+  if (form) task.outputs *= form->outputs_per_target();
+  task.form = form;
   return task;
 }
 

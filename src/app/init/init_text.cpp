@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,19 @@
 
 namespace lockstep {
 
-static constexpr Index kTextEpochs = 50;  // of a short text, at most
+namespace {
+
+constexpr Index kTextEpochs = 50;  // of a short text, at most
+
+// Threads of other programs that want a core now: "3/412" in /proc/loadavg counts this one, too.
+Index count_others() {
+  std::string word;
+  std::ifstream in("/proc/loadavg");
+  for (int i = 0; i < 4; ++i) in >> word;
+  return std::max<Index>(0, number_in<Index>(word.substr(0, word.find('/'))).value_or(1) - 1);
+}
+
+}  // namespace
 
 void refuse_for_text(const DataOptions& options) {
   error_if(!options.table.label.empty(), "--label: the label of a text is its next token: leave it out");
@@ -48,6 +61,7 @@ TextPlan plan_text(const DataOptions& options) {
 
 void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
   constexpr double kShare = 0.6;  // of the time; the loss, optimizer, exchange and evaluations take the rest
+  std::vector<Index> others;
   const auto training = static_cast<double>(plan.training_tokens());
   using Size = std::pair<Index, Index>;
   for (const auto& [width, blocks] : {Size(64, 2), Size(128, 4), Size(192, 6), Size(256, 6), Size(384, 8)}) {
@@ -59,16 +73,26 @@ void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
     if (options.table.windows.window == 0) sized.window = std::min(width, plan.window * width / 64);
     const Model model({.layers = sized.layers}, SequenceShape{sized.window, 1}.shape());
     const Index rows = std::max<Index>(plan.batch / 8, 1);
-    const double rate = static_cast<double>(count_cores() * rows * sized.window) / measure_pass(model, rows);
-    const double tokens = std::min(kShare * 60 * static_cast<double>(minutes) * rate, kTextEpochs * training);
+    others.push_back(count_others());
+    const double rate =
+        kShare * static_cast<double>(count_cores() * rows * sized.window) / measure_pass(model, rows);
+    others.push_back(count_others());
+    const double tokens = std::min(60 * static_cast<double>(minutes) * rate, kTextEpochs * training);
     if (!plan.layers.empty() && tokens < 10 * static_cast<double>(model.layout().count())) break;
     sized.steps = std::max(Index{20}, static_cast<Index>(tokens) / (sized.batch * sized.window));
     const double times = std::clamp(0.45 * tokens / (plan.held / (1 - plan.held) * training), 1.0, 10.0);
     sized.every = static_cast<Index>(static_cast<double>(sized.steps) / times);
-    sized.reason = fmt::format("{} at {} tokens a second, which init has measured",
-                               human_seconds(tokens / rate / kShare), with_commas(static_cast<Index>(rate)));
+    const Index learnt = sized.steps * sized.batch * sized.window;
+    sized.reason =
+        fmt::format("{} tokens: {} at {} a second, {:.0f} % of what passes alone have reached here",
+                    with_commas(learnt), human_seconds(static_cast<double>(learnt) / rate),
+                    with_commas(static_cast<Index>(rate)), 100 * kShare);
     plan = sized;
   }
+  std::ranges::sort(others);  // one that came and went does not count
+  if (const Index busy = others[others.size() / 2]; busy > 0)
+    plan.doubt = fmt::format("the speed: the machine is busy, {} of other programs want its {}",
+                             plural(busy, "thread"), plural(count_cores(), "core"));
 }
 
 nlohmann::ordered_json to_json(const TextSummary& summary) {

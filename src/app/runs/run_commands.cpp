@@ -89,10 +89,17 @@ class Screen : NoCopy {
   bool has_keys_ = false;
 };
 
+// What is read of the runs stays as it is.
+void check_outputs_of_runs(const CommandLine& line, const std::vector<std::filesystem::path>& runs) {
+  std::vector<std::string> files;
+  for (const std::filesystem::path& run : runs) add_files_of_run(files, {run});
+  check_outputs(line, files);
+}
+
 }  // namespace
 
 int compare_command(const CommandLine& line) {
-  check_outputs(line, {});
+  check_outputs_of_runs(line, find_runs(line.operands));
   std::vector<ViewedRun> runs = read_runs(line.operands);
   sort_runs(runs, line.has("sort") ? line.text("sort") : "best");
   print_report(line, to_text(runs, line.has("all") ? kAllColumns : terminal_columns()));
@@ -108,13 +115,11 @@ int export_metrics_command(const CommandLine& line) {
            in_quotes(line.text("format")));
   std::vector<std::filesystem::path> files;
   std::vector<std::string> names;
-  std::vector<std::string> inputs;
   for (const std::filesystem::path& directory : find_runs(line.operands)) {
     names.push_back(directory.lexically_normal().string());
     files.push_back(RunDirectory{directory}.metrics());
-    inputs.push_back(files.back().string());
   }
-  check_outputs(line, inputs);
+  check_outputs_of_runs(line, find_runs(line.operands));
   OutputFile file(line.text("output"));
   const auto faults = write_metrics_csv(files, names, [&](std::string_view text) { file.write(text); });
   file.commit();
@@ -130,7 +135,7 @@ int report_command(const CommandLine& line) {
   error_if(!line.has("output") && !line.has("json"),
            "trainer report needs --output FILE, for a page, or --json FILE, for its numbers");
   if (line.has("output")) require_feature("CHARTJS", "a page of trainer report");
-  check_outputs(line, {});
+  check_outputs_of_runs(line, find_runs(line.operands));
   std::vector<ViewedRun> found = read_runs(line.operands);
   sort_runs(found, "best");
   std::vector<PageRun> runs;
@@ -154,7 +159,7 @@ int trace_command(const CommandLine& line) {
   error_if(!std::filesystem::is_directory(directory.traces(), ignored),
            "{} has no timeline: it is recorded with --report.trace \"first 20, slowest 20 steps\"",
            in_quotes(line.operands.front()));
-  if (line.has("output")) check_outputs(line, {});
+  if (line.has("output")) check_outputs_of_runs(line, {directory.root});
   if (!line.has("output")) {
     print_out("{}", summarise_trace(read_run_trace(directory)));
     return 0;
@@ -168,7 +173,7 @@ int trace_command(const CommandLine& line) {
 int watch_command(const CommandLine& line) {
   std::vector<ViewedRun> runs = read_runs(line.operands);
   if (line.has("json")) {
-    check_outputs(line, {});
+    check_outputs_of_runs(line, find_runs(line.operands));
     write_output(line.text("json"), to_json(runs));
     return 0;
   }

@@ -28,8 +28,13 @@ void add_files(std::vector<std::string>& files, const std::vector<std::string>& 
   for (const std::string& path : paths) files.push_back(split_array_path(path).file);
 }
 
+// What cannot be found is not replaced; opening it says why.
 void add_files(std::vector<std::string>& files, const std::string& named, const std::string& key) {
-  if (!named.empty()) add_files(files, list_files(named, {}, key));
+  try {
+    if (!named.empty()) add_files(files, list_files(named, {}, key));
+  } catch (const Error&) {
+    return;
+  }
 }
 
 std::vector<HyperParameter> hyperparameters(const Config& config) {
@@ -93,13 +98,23 @@ bool writes_to_standard_output(const CommandLine& line) {
          is_standard_output(line.text("json")) || is_standard_output(line.text("csv"));
 }
 
+void add_files_of_run(std::vector<std::string>& files, const RunDirectory& run) {
+  const std::filesystem::path sweep = run.root.parent_path();  // if it is a trial
+  for (const auto& file :
+       {run.config(), run.record(), run.plan(), run.ranks(), run.log(), run.metrics(), run.summary(),
+        run.evaluation(), run.importance(), run.schema(), run.rejects(), run.model(), run.lock(), run.id(),
+        run.checkpointed(), sweep / "sweep.toml", sweep / "rows" / (run.root.filename().string() + ".json")})
+    files.push_back(file.string());
+  std::error_code none;
+  for (const auto& trace : std::filesystem::directory_iterator(run.traces(), none))
+    files.push_back(trace.path().string());
+}
+
 std::vector<std::string> files_read(const CommandLine& line) {
   std::vector<std::string> files{line.text("config"), line.text("from")};
   files.insert(files.end(), line.operands.begin(), line.operands.end());
-  if (line.has("model")) {
-    const RunDirectory run{line.text("model")};
-    for (const auto& file : {run.config(), run.model(), run.schema()}) files.push_back(file.string());
-  }
+  if (line.has("model")) add_files_of_run(files, {line.text("model")});
+  add_files(files, line.text("lengths"), "--lengths");
   if (line.has("input")) add_files(files, list_input_files(line.text("input"), {}));
   return files;
 }
@@ -108,12 +123,11 @@ std::vector<std::string> files_read(const CommandLine& line, const Config& confi
   std::vector<std::string> files = files_read(line);
   files.push_back(config.train.init);
   const DataOptions& data = config.data;
-  add_files(files, data.train, "data.train");
-  add_files(files, data.train_labels, "data.train_labels");
   if (!validation_part(data)) add_files(files, data.validation, "data.validation");
-  add_files(files, data.validation_labels, "data.validation_labels");
-  add_files(files, data.test, "data.test");
-  add_files(files, data.test_labels, "data.test_labels");
+  for (const auto* named : {&data.train, &data.train_labels, &data.train_weights, &data.train_lengths,
+                            &data.validation_labels, &data.validation_weights, &data.validation_lengths,
+                            &data.test, &data.test_labels, &data.test_weights, &data.test_lengths})
+    add_files(files, *named, "data");
   return files;
 }
 

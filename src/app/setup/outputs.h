@@ -10,6 +10,7 @@
 #include "lockstep/config/config.h"
 #include "lockstep/report/live/run_output.h"
 #include "lockstep/train/plan/run_plan.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 
@@ -19,6 +20,8 @@ bool writes_to_standard_output(const CommandLine& line);
 /// The files that the command line names to be read; directories and lists as the files in them. Errors:
 /// DataError if one is missing.
 std::vector<std::string> files_read(const CommandLine& line);
+/// The files of a run but its page, which trainer report writes again.
+void add_files_of_run(std::vector<std::string>& files, const RunDirectory& run);
 /// files_read() of the command line, and the files that the config names.
 std::vector<std::string> files_read(const CommandLine& line, const Config& config);
 

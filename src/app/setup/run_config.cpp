@@ -1,5 +1,7 @@
 #include "run_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -76,6 +78,13 @@ void complete_and_check(Config& config) {
 }
 
 }  // namespace
+
+std::string other_kind(const Config& run, const Config& now) {
+  if (kind_of(run.data).name == kind_of(now.data).name) return "";
+  if (run.data.format != now.data.format)
+    return fmt::format("data.format {}, not {}", run.data.format, now.data.format);
+  return fmt::format("{}, not {}", kind_of(run.data).name, kind_of(now.data).name);
+}
 
 std::unique_ptr<Loss> make_loss(const Config& config) {
   return find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);

@@ -30,6 +30,9 @@ Config load_training_config(const CommandLine& line, const ConfigText& text, con
 /// alone do not count. Errors: ConfigError.
 Config load_run_config(const CommandLine& line, const ConfigText& text);
 
+/// "data.format csv, not text" where the data of a run are of another kind than those of `now`, else "".
+std::string other_kind(const Config& run, const Config& now);
+
 /// Refuses as many records of each class in a part where the loss takes numbers. Errors: ConfigError.
 void refuse_classes_of_numbers(const Config& config, const ValidationPart& part);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
@@ -43,13 +44,27 @@ StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
   return grid;
 }
 
+// Another config may be that of another run.
+void check_finished_run(const CommandLine& line, const RunDirectory& run, const Config& config) {
+  if (line.has("config")) {
+    const ConfigText own = read_config_file(run.config().string());
+    const std::string key = other_kind(load_config({}, own, known_options()), config);
+    error_if(!key.empty(),
+             "'{}' is the directory of a run with another config than '{}' ({}): leave --config out, or name "
+             "the run of that config",
+             run.root.string(), line.text("config"), key);
+  }
+  check_outputs(line, files_read(line, config));
+}
+
 }  // namespace
 
 FinishedRun open_finished_run(const CommandLine& line) {
   const RunDirectory directory = open_run_directory(line.text("model"));
-  check_outputs(line, files_read(line));
+  Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
+  check_finished_run(line, directory, config);
   return {.directory = directory,
-          .config = load_run_config(line, read_config_file(config_of_run(line, directory))),
+          .config = std::move(config),
           .schema = is_there(directory.schema()) ? read_file(directory.schema()) : ""};
 }
 
@@ -61,7 +76,7 @@ FinishedRun open_finished_run(Communicator& comm, const CommandLine& line) {
   run.config = agree(comm, [&] { return load_run_config(line, text); });
   agree(comm, [&] { refuse_missing_precision(run.config); });
   refuse_differences(comm, run.config);
-  agree_on_first(comm, [&] { check_outputs(line, files_read(line)); });
+  agree_on_first(comm, [&] { check_finished_run(line, run.directory, run.config); });
   run.schema = read_together(comm, run.directory.schema());
   return run;
 }

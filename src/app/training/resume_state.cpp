@@ -8,6 +8,7 @@
 #include <span>
 
 #include "app/setup/catalogs.h"
+#include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -228,6 +229,11 @@ ResumeState find_resume_state(Communicator& comm, const Config& config) {
     const std::filesystem::path file =
         checkpoint != nullptr ? checkpoint->directory() / kCheckpointConfig : resume.directory.config();
     resume.config = load_config({}, {.file = file.string(), .text = read_file(file)}, known_options());
+    const std::string key = other_kind(*resume.config, config);
+    error_if(!key.empty(), "{} is the directory of a run with another config ({}): name another one{}",
+             automatic ? fmt::format("run.dir '{}'", resume.directory.root.string())
+                       : fmt::format("'{}', which run.resume names,", config.run.resume),
+             key, automatic ? ", or run.resume = \"restart\", which moves that run away" : "");
     if (checkpoint != nullptr) resume.schema = checkpoint->text(RunDirectory{}.schema().string());
   });
   return resume;

@@ -338,6 +338,17 @@ std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> sto
   return chosen;
 }
 
+void Run::add_answers(const std::optional<ChosenThreshold>& threshold, std::span<const Scalar> stored,
+                      std::vector<EvalMetrics>& evaluations) {
+  if (experiment_.config.eval.threshold.empty()) return;
+  for (EvalMetrics& each : evaluations) {
+    Evaluation& evaluation = each.split == Split::kTest ? *test_ : *validation_;
+    const ScoredSamples samples =
+        gather_yes(comm_, evaluation, stored_values(model_, stored), experiment_.loss->form());
+    if (threshold && !samples.empty()) each.threshold = answers_at(threshold->threshold, samples);
+  }
+}
+
 std::unique_ptr<Loader> Run::make_loader(Range steps) {
   const bool spare_core = cores_at_hand() > team_.size();
   const Index ahead = steps_ahead(experiment_.config.data, spare_core, plan_.sampling.stream.has_value());

@@ -69,6 +69,11 @@ class Run {
   /// measure.
   std::optional<ChosenThreshold> choose_threshold(std::span<const Scalar> stored);
 
+  /// *Collective.* After the training: on rank 0 the answers at the threshold of the model with these values,
+  /// for each of the evaluations.
+  void add_answers(const std::optional<ChosenThreshold>& threshold, std::span<const Scalar> stored,
+                   std::vector<EvalMetrics>& evaluations);
+
   /// *Collective.* After the training. Single predictions of the test set, else of the validation set, by the
   /// model with these values; nothing without such a set.
   std::optional<EvaluationDetails> describe_evaluation(std::span<const Scalar> stored);

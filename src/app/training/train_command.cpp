@@ -383,6 +383,7 @@ class TrainCommand {
     AlignedBuffer<Scalar> stored =
         result.best_weights.size() > 0 ? std::move(result.best_weights) : std::move(last);
     const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
+    run_->add_answers(threshold, stored.span(), result.evaluations);
     std::optional<EvaluationDetails> details;
     if (config().report.html) details = run_->describe_evaluation(stored.span());
     ModelFacts facts = threshold_facts(threshold);

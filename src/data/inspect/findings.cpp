@@ -282,9 +282,10 @@ class FindingList {
     if (other > 0) {
       add(FindingKind::kSpelling, i, other,
           fmt::format("{} differ in case or blanks only, and are taken for different values "
-                      "({} records have another spelling than most)",
-                      listed(most->second, 4), with_commas(other)),
-          "fold_case = true");
+                      "({} records have another spelling than most){}",
+                      listed(most->second, 4), with_commas(other),
+                      column(i).label ? "; write each in one way in the file" : ""),
+          column(i).label ? "" : fmt::format("columns = [{}]", toml_string(column(i).name + ": fold_case")));
     }
     const bool answers =
         std::ranges::all_of(folded, [](const auto& each) { return kYesOrNo.contains(each.first); });

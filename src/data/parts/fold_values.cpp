@@ -172,7 +172,6 @@ FoldTargets targets_of(const TableRecords& table, const ValidationPart& part) {
   for (std::string& text : values.texts) {
     if (std::ranges::count(missing, text) + std::ranges::count(label->missing_values, text) > 0)
       refuse_missing_label(part);
-    if (label->fold_case) text = fold_case(text);
     counts.add(text);
   }
   const std::vector<std::string>& positive = table.options.positive;

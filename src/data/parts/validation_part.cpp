@@ -61,7 +61,10 @@ std::string_view take_span(std::string_view inside, ValidationPart& part) {
     const std::size_t equals = std::min(term.find('='), term.size());
     const std::string_view name = trimmed(term.substr(0, equals));
     if (equals == term.size() || (name != "from" && name != "to")) break;
-    (name == "from" ? part.from : part.to) = without_quotes(trimmed(term.substr(equals + 1)));
+    std::string& end = name == "from" ? part.from : part.to;
+    error_if(!end.empty(), "{}: '{}' stands twice, with {} and {}: give it once", part.setting, name,
+             in_quotes(trimmed(term.substr(equals + 1))), in_quotes(end));
+    end = without_quotes(trimmed(term.substr(equals + 1)));
     inside = inside.substr(0, comma);
   }
   return inside;

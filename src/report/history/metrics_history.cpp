@@ -259,8 +259,18 @@ Json evaluation_json(const EvalMetrics& metrics) {
   for (const MetricValue& other : metrics.others) {
     json[other.name] = other.value ? Json(*other.value) : Json(nullptr);
   }
+  for (const MetricValue& other : metrics.others)
+    if (other.left_out > 0) json["left_out"][other.name] = other.left_out;
   if (!metrics.positive().empty()) json["positive"] = metrics.positive();
   if (!metrics.confusion.empty()) json["confusion"] = as_square(metrics.confusion, metrics.classes);
+  if (const std::optional<ThresholdAnswers>& at = metrics.threshold) {
+    json["threshold"] = {{"probability", at->threshold},
+                         {"accuracy", json_number(at->accuracy)},
+                         {"precision", json_number(at->precision)},
+                         {"recall", json_number(at->recall)},
+                         {"f1", json_number(at->f1)},
+                         {"confusion", as_square(at->confusion, 2)}};
+  }
   json["seconds"] = metrics.seconds;
   return json;
 }

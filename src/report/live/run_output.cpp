@@ -219,7 +219,8 @@ nlohmann::ordered_json summary_json(const RunEnd& end) {
 void report_result(const TrainingResult& result) {
   std::string quality;
   if (const EvalMetrics* kept = result.evaluation()) {
-    quality = fmt::format("{} {}; ", to_string(kept->split), describe_measures(*kept));
+    const std::string at = kept->threshold ? kept->threshold->describe(kept->positive()) + "; at 0.5: " : "";
+    quality = fmt::format("{} {}{}; ", to_string(kept->split), at, describe_measures(*kept));
   }
   const TimeShares& time = result.time;
   const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";

@@ -149,23 +149,6 @@ const EvaluationHistory* shown_confusion(const PageRun& run) {
   return shown;
 }
 
-Json confusion_json(const EvaluationHistory& shown, const std::vector<std::string>& names) {
-  constexpr std::size_t kMaxClassBytes = 60;
-  Json json{{"split", shown_json(shown.split)},
-            {"step", shown_json(shown.confusion_step)},
-            {"classes", Json::array()},
-            {"counts", shown.confusion},
-            {"scores", Json::array()}};
-  for (const ClassScore& score : class_scores(shown.confusion)) {
-    json["classes"].push_back(shown_json(class_name(names, json["classes"].size()), kMaxClassBytes));
-    json["scores"].push_back(shown_json({{"samples", score.samples},
-                                         {"precision", score.precision},
-                                         {"recall", score.recall},
-                                         {"f1", score.f1}}));
-  }
-  return json;
-}
-
 // Leaves the points of some lists that kept_points() has of the last of them.
 void thin(Json& json, std::initializer_list<const char*> names, std::size_t max_points) {
   const auto points = kept_points(json[*std::prev(names.end())].get<std::vector<double>>(), max_points);
@@ -207,6 +190,41 @@ double number_or_zero(const Json& json, const char* name) {
 std::string text_at(const Json& json, const char* name) {
   const Json found = part_of(json, name);
   return found.is_string() ? found.get<std::string>() : "";
+}
+
+// What a model of one yes or no says at its threshold on this set; null where it has none.
+Json threshold_json(const Json& result, const std::string& split) {
+  const Json evaluation = part_of(result, "evaluation");
+  const Json at = part_of(evaluation, "threshold");
+  const Json counts = part_of(at, "confusion");
+  const auto is_row = [](const Json& row) {
+    return row.is_array() && row.size() == 2 && row[0].is_number_integer() && row[1].is_number_integer();
+  };
+  const bool is_square = counts.is_array() && counts.size() == 2 && std::ranges::all_of(counts, is_row);
+  if (!is_square || text_at(evaluation, "split") != split) return nullptr;
+  Json json{{"counts", counts}};
+  for (const char* name : {"probability", "accuracy", "precision", "recall", "f1"})
+    json[name] = part_of(at, name).is_number() ? at[name] : Json();
+  return json;
+}
+
+Json confusion_json(const EvaluationHistory& shown, const std::vector<std::string>& names,
+                    const Json& result) {
+  constexpr std::size_t kMaxClassBytes = 60;
+  Json json{{"split", shown_json(shown.split)},
+            {"step", shown_json(shown.confusion_step)},
+            {"classes", Json::array()},
+            {"counts", shown.confusion},
+            {"scores", Json::array()}};
+  for (const ClassScore& score : class_scores(shown.confusion)) {
+    json["classes"].push_back(shown_json(class_name(names, json["classes"].size()), kMaxClassBytes));
+    json["scores"].push_back(shown_json({{"samples", score.samples},
+                                         {"precision", score.precision},
+                                         {"recall", score.recall},
+                                         {"f1", score.f1}}));
+  }
+  if (const Json at = threshold_json(result, shown.split); !at.is_null()) json["threshold"] = at;
+  return json;
 }
 
 // How predictions of about one probability came true, of the last evaluation; null where they are none.
@@ -349,7 +367,7 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
   }
   add_course(run, json);
   if (const EvaluationHistory* shown = shown_confusion(run))
-    json["confusion"] = confusion_json(*shown, run.classes);
+    json["confusion"] = confusion_json(*shown, run.classes, run.record.result);
   json["predictions"] = predictions_json(run.predictions, alone, limits);
   json["forecasts"] = forecasts_json(run.record.forecasts, limits);
   json["texts"] = texts_json(run.metrics.texts, limits);

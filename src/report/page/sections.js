@@ -193,8 +193,8 @@ const workers_of = (run) => {
 };
 
 // A cell is coloured by its share of the samples of the true class.
-const confusion_box = ({split, step, classes, counts}) => table_box("confusion", {
-  caption: `Samples of the ${split} set after step ${count_text(step)}: rows are true classes, columns predicted ones`,
+const confusion_box = ({split, step, classes, counts}, at) => table_box("confusion", {
+  caption: `Samples of the ${split} set after step ${count_text(step)}${at}: rows are true classes, columns predicted ones`,
   head: ["true", ...classes],
   rows: counts.map((row, i) => [classes[i], ...row]),
 }, (samples, row, column) => {
@@ -204,11 +204,26 @@ const confusion_box = ({split, step, classes, counts}) => table_box("confusion",
   return cell;
 });
 
+const answers_at = (threshold, confusion, share_text) => {
+  const yes = confusion.classes[1];
+  const at = `, with ${yes} from a probability of ${number_text(threshold.probability)} on`;
+  return [
+    confusion_box({...confusion, counts: threshold.counts}, at),
+    numbers_box({
+      caption: `The ${confusion.split} set${at}`,
+      head: ["class", "accuracy", "precision", "recall", "F1"],
+      rows: [[yes, ...["accuracy", "precision", "recall", "f1"].map((name) => share_text(threshold[name]))]],
+    }),
+  ];
+};
+
 const classes_of = ({confusion}) => {
   if (!confusion) return [];
-  const matrix = confusion_box(confusion);
+  const {threshold} = confusion;
+  const matrix = confusion_box(confusion, threshold ? ", at 0.5" : "");
   const share_text = (share) => share === null ? "-" : percent_text(100 * share);
   return [
+    ...threshold ? answers_at(threshold, confusion, share_text) : [],
     confusion.classes.length > kManyClasses ? folded("Confusion matrix", matrix) : matrix,
     numbers_box({
       caption: "Each class: of its samples, how many are recognised (recall); of those that are taken for it, how many are it (precision)",

@@ -23,16 +23,11 @@ std::span<T> piece(std::span<T> all, Index first, Index count) {
   return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
 }
 
-bool fits(const MetricEntry& entry, const OutputForm& form) {
-  return std::ranges::find(entry.targets, form.targets) != entry.targets.end() &&
-         (!entry.suits || entry.suits(form));
-}
-
 void refuse_misfit(const MetricEntry& entry, const OutputForm& form) {
-  if (fits(entry, form)) return;
+  if (is_defined(entry, form)) return;
   std::vector<std::string> fitting;
   for (const MetricEntry& other : metric_catalog()) {
-    if (fits(other, form)) fitting.push_back(other.name);
+    if (is_defined(other, form)) fitting.push_back(other.name);
   }
   throw ConfigError(
       "eval.metrics: '{}' is not defined for this train.loss and its targets; those that are: {}", entry.name,
@@ -83,6 +78,11 @@ std::span<const MetricEntry> metric_catalog() {
   return kEntries;
 }
 
+bool is_defined(const MetricEntry& entry, const OutputForm& form) {
+  return std::ranges::find(entry.targets, form.targets) != entry.targets.end() &&
+         (!entry.suits || entry.suits(form));
+}
+
 std::string name_with_class(const std::string& measure, const std::string& positive) {
   const auto entry = std::ranges::find(metric_catalog(), measure, &MetricEntry::name);
   if (positive.empty() || entry == metric_catalog().end() || !entry->of_positive) return measure;
@@ -91,8 +91,10 @@ std::string name_with_class(const std::string& measure, const std::string& posit
 
 std::string to_string(const MetricValue& metric, const std::string& positive) {
   const std::string name = name_with_class(metric.name, positive);
-  if (!metric.value) return name + " undefined";
-  return fmt::format("{} {:.5g}", name, *metric.value);
+  const std::string without =
+      metric.left_out == 0 ? "" : fmt::format(" (without {} of 0)", plural(metric.left_out, "target"));
+  if (!metric.value) return name + " undefined" + without;
+  return fmt::format("{} {:.5g}{}", name, *metric.value, without);
 }
 
 MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs,
@@ -109,7 +111,7 @@ MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form,
   }
   if (!names.empty() || (form.targets == TargetKind::kClass && outputs > 2)) return;
   for (const MetricEntry& entry : metric_catalog()) {
-    if (!entry.by_name && fits(entry, form)) add(entry, form, outputs);
+    if (!entry.by_name && is_defined(entry, form)) add(entry, form, outputs);
   }
 }
 
@@ -145,12 +147,12 @@ std::vector<MetricValue> MetricSet::values(const MetricTotals& totals) const {
   std::vector<MetricValue> values;
   for (const Member& member : members_) {
     const MetricNeeds needs = member.metric.needs;
-    const std::optional<double> value =
-        member.metric.value({.weight = totals.weight,
-                             .sums = piece(totals.sums, member.first.sums, needs.sums),
-                             .rankings = piece(totals.rankings, member.first.rankings, needs.rankings),
-                             .samples = piece(totals.samples, member.first.samples, needs.samples)});
-    values.push_back({member.name, value});
+    const MetricTotals own{.weight = totals.weight,
+                           .sums = piece(totals.sums, member.first.sums, needs.sums),
+                           .rankings = piece(totals.rankings, member.first.rankings, needs.rankings),
+                           .samples = piece(totals.samples, member.first.samples, needs.samples)};
+    values.push_back(
+        {member.name, member.metric.value(own), member.metric.left_out ? member.metric.left_out(own) : 0});
   }
   return values;
 }

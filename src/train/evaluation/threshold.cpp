@@ -4,6 +4,8 @@
 // they were spread over ranks, and so the threshold is the same.
 #include "lockstep/train/evaluation/threshold.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -160,16 +162,30 @@ std::optional<ChosenThreshold> choose_threshold(const std::string& measure,
   return best;
 }
 
-double accuracy_at(double threshold, std::span<const ScoredSample> samples) {
-  double right = 0;
-  double all = 0;
+ThresholdAnswers answers_at(double threshold, std::span<const ScoredSample> samples) {
+  ThresholdAnswers answers{.threshold = threshold, .confusion = std::vector<Index>(4)};
+  double weights[2][2] = {};  // by truth and by what is said
   for (const ScoredSample& sample : samples) {
-    const auto weight = static_cast<double>(sample.weight);
-    const bool said = static_cast<double>(sample.score) >= threshold;
-    right += said == (sample.target > 0) ? weight : 0;
-    all += weight;
+    const int said = static_cast<double>(sample.score) >= threshold ? 1 : 0;
+    const int truth = sample.target > 0 ? 1 : 0;
+    weights[truth][said] += static_cast<double>(sample.weight);
+    ++at(answers.confusion, 2 * truth + said);
   }
-  return right / all;
+  const auto& [no, yes] = weights;
+  answers.accuracy = (no[0] + yes[1]) / (no[0] + no[1] + yes[0] + yes[1]);
+  answers.precision = yes[1] / (yes[1] + no[1]);
+  answers.recall = yes[1] / (yes[0] + yes[1]);
+  answers.f1 = 2 * yes[1] / (2 * yes[1] + no[1] + yes[0]);
+  return answers;
+}
+
+std::string ThresholdAnswers::describe(const std::string& positive) const {
+  std::string text =
+      fmt::format("with yes{} from a probability of {:.5g} on: accuracy {:.5g}",
+                  positive.empty() ? "" : fmt::format(" ({})", in_quotes(positive)), threshold, accuracy);
+  for (const auto& [name, value] : {std::pair("precision", precision), {"recall", recall}, {"f1", f1}})
+    text += std::isnan(value) ? fmt::format(", {} undefined", name) : fmt::format(", {} {:.5g}", name, value);
+  return text;
 }
 
 ThresholdCounts::ThresholdCounts(const OutputForm& form, Index outputs)

@@ -122,16 +122,19 @@ RunDirectory create_run_directory(const std::filesystem::path& root) {
 RunDirectory reuse_run_directory(const std::filesystem::path& root) {
   const RunDirectory run{root};
   std::error_code error;
+  const bool recorded = is_there(run.record());  // and not as complete: its end was not written as a whole
   for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::filesystem::path& path = entry->path();
+    const bool of_its_end =
+        path == run.model() || path == run.summary() || path == run.evaluation() || path == run.report();
     const bool ours =
         path == run.config() || path == run.record() || path == run.plan() || path == run.ranks() ||
         path == run.log() || path == run.metrics() || path == run.tensorboard() || path == run.traces() ||
         path == run.trace() || path == run.schema() || path == run.rejects() || path == run.checkpoints() ||
         path == run.lock() || path == run.id() || path == run.stop() || path == run.checkpointed() ||
         path.filename().string().find(".partial-") != std::string::npos;
-    if (ours) continue;
+    if (ours || (of_its_end && recorded)) continue;
     throw ConfigError(
         "run.dir '{}' is not empty, and not the directory of a run that was ended early: it has '{}'; name "
         "another directory, or move this one away; {} moves away the directory of a run",

@@ -104,6 +104,8 @@ struct Metric {
   std::function<void(const MetricRows& rows, const MetricParts& parts)> collect;
   /// Nothing if the metric is not defined, as the AUC of a set without positives.
   std::function<std::optional<double>(const MetricTotals& totals)> value;
+  /// Targets of which it is not defined, and which its value leaves out; null: there are none.
+  std::function<Index(const MetricTotals& totals)> left_out = {};
 };
 
 struct MetricEntry {
@@ -121,6 +123,8 @@ struct MetricEntry {
   bool of_positive = false;
 };
 
+bool is_defined(const MetricEntry& entry, const OutputForm& form);
+
 /// Whether predictions are the probabilities of classes, or of yes.
 inline bool has_probabilities(const OutputForm& form) {
   return form.link == Link::kLogit || form.link == Link::kSoftmax;
@@ -134,6 +138,7 @@ std::span<const MetricEntry> metric_catalog();
 struct MetricValue {
   std::string name;
   std::optional<double> value;
+  Index left_out = 0;  ///< targets
 };
 
 /// "f1 of 'fraud'": a measure with the class that it is about, of two of which `positive` is the positive

@@ -225,6 +225,20 @@ struct TrainMetrics {
 /// another number of classes.
 std::string positive_class_of(Index classes, const std::vector<std::string>& names);
 
+/// What a model of one yes or no says with yes from another probability on than a half. Shares count samples
+/// by their weights, and are NaN where there is nothing to share.
+struct ThresholdAnswers {
+  double threshold = 0;
+  double accuracy = 0;
+  double precision = 0;
+  double recall = 0;
+  double f1 = 0;
+  std::vector<Index> confusion = {};  ///< 2 x 2 as EvalMetrics::confusion, of samples that weigh something
+
+  /// "with yes ('fraud') from a probability of 0.3 on: accuracy 0.9, precision 0.8, recall 0.6, f1 0.69".
+  std::string describe(const std::string& positive) const;
+};
+
 /// One pass over the validation or test set. Where samples have weights, all but the counts of samples are
 /// weighted means.
 struct EvalMetrics {
@@ -245,6 +259,8 @@ struct EvalMetrics {
   std::vector<MetricValue> others;          ///< values of eval.metrics
   ForecastErrors forecast = {};             ///< of windows of time
   bool of_scaled_label = false;             ///< the loss, in whose units the others are not
+  /// At eval.threshold, of the model that is kept; all else of classes is at a half.
+  std::optional<ThresholdAnswers> threshold = {};
   Index crossed = 0;  ///< records, or positions, whose quantiles crossed, and were sorted
   double seconds = 0;
   std::string sample = {};  ///< on rank 0 a text that the model has written, as printable_lines() has it

@@ -10,7 +10,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/nn/loss.h"
-#include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/evaluation/metrics.h"
 
 namespace lockstep {
 
@@ -54,8 +54,8 @@ struct ChosenThreshold {
 std::optional<ChosenThreshold> choose_threshold(const std::string& measure,
                                                 std::span<const ScoredSample> samples);
 
-/// The share of the samples, by weight, for which probability >= threshold where they are yes and only there.
-double accuracy_at(double threshold, std::span<const ScoredSample> samples);
+/// With yes for the samples whose probability is >= threshold.
+ThresholdAnswers answers_at(double threshold, std::span<const ScoredSample> samples);
 
 // How well a model tells one class from all others at every threshold: what ROC and precision-recall curves
 // are drawn from. Samples are counted in narrow bins of their scores, so counts of threads and ranks add up,

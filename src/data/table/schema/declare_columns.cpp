@@ -2,10 +2,12 @@
 #include "lockstep/data/table/values/schema.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -175,9 +177,25 @@ void forget_scale(std::string_view key, const std::vector<Term>& terms, TableCol
   column.keeps_number = scales;
 }
 
+// Of such words the last would win without a word.
+void refuse_several(std::string_view key, std::string_view text, const std::vector<Term>& terms) {
+  static const std::vector<std::set<std::string>> kOneOf{{"standard", "minmax", "log", "robust", "none"},
+                                                         {"numeric", "categorical", "ignore"},
+                                                         {"date", "number", "categorical", "ignore"},
+                                                         {"mean", "constant"},
+                                                         {"onehot", "index", "hash"},
+                                                         {kBins}};
+  for (const std::set<std::string>& group : kOneOf) {
+    const auto is_in = [&group](const Term& term) { return group.contains(term.name); };
+    error_if(std::ranges::count_if(terms, is_in) > 1, "{}: {} has several of {}: leave all but one out", key,
+             in_quotes(text), fmt::join(group, ", "));
+  }
+}
+
 void apply(std::string_view key, std::string_view text, const std::vector<Word>& words, TableColumn& column) {
   const TermsOption option{.key = key, .name = "a word", .example = words.front().name, .composites = {}};
   const std::vector<Term> terms = parse_terms(text, option);
+  refuse_several(key, text, terms);
   forget_scale(key, terms, column);
   for (const Term& term : terms) {
     try {
@@ -258,6 +276,7 @@ class Declaration {
     TableColumn& column = find("data.label", name);
     if (column.label) throw ConfigError("data.label names {} twice", in_quotes(name));
     column.label = true;
+    column.fold_case = false;  // its classes, and data.positive, are as they are written
     keep_as_it_is(column);
   }
 
@@ -307,6 +326,10 @@ class Declaration {
     error_if(column.label && (column.bins > 0 || column.scale == Scale::kRobust),
              "data.columns: column {} is the label, of which there are no bins and no robust scale, as "
              "predictions are to be in its own units: say standard, minmax or log",
+             in_quotes(column.name));
+    error_if(column.label && column.fold_case,
+             "data.columns: column {} is the label, whose classes are as they are written: write each in one "
+             "way in the file",
              in_quotes(column.name));
     error_if(column.label && (column.kind == ColumnKind::kIgnored || column.date),
              "data.columns: column {} is the label, which cannot be {}", in_quotes(column.name),

@@ -10,6 +10,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/text_files.h"
+#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -80,6 +81,15 @@ bool has_columns(const TableSchema& schema, const Dialect& dialect, std::string_
 }
 
 }  // namespace
+
+bool is_header(const std::vector<std::string>& fields, const TableOptions& options,
+               const TableSchema* known) {
+  const auto stands = [&fields](const std::string& name) { return std::ranges::count(fields, name) > 0; };
+  const auto fits = [&](const TableColumn& column) { return !column.is_feature() || stands(column.name); };
+  if (known != nullptr && !known->is_nameless() && std::ranges::all_of(known->columns, fits)) return true;
+  if (!options.label.empty() && std::ranges::all_of(options.label, stands)) return true;
+  return std::ranges::none_of(fields, [](const std::string& each) { return parse_number(each).has_value(); });
+}
 
 std::vector<std::string> split_record(const Dialect& dialect, std::string_view record) {
   FieldCursor cursor(dialect);
@@ -198,6 +208,31 @@ std::string FirstLines::Title::describe() const {
       "leaves {} out",
       one ? "line" : plural(lines, "line"), one ? "" : "such as ", in_quotes(example), one ? "does" : "do",
       fields, lines, one ? "it" : "them");
+}
+
+std::string FirstLines::describe_header() const {
+  constexpr std::size_t kMinRows = 4;
+  std::vector<std::string> warnings;
+  const Dialect rules = dialect(0, warnings);
+  RecordLines records(std::string_view(text_).substr(0, text_.rfind('\n') + 1), rules, 1);
+  std::vector<std::vector<std::string>> rows;
+  try {
+    for (std::string_view each; records.next(each) && records.line() <= kMaxLooked;)
+      rows.push_back(split_record(rules, each));
+  } catch (const BadRecord&) {
+    return "";  // whoever reads the records reports it
+  }
+  if (rows.size() < kMinRows || options_.header == Header::kNo || !is_header(rows[0], options_, nullptr))
+    return "";
+  const std::size_t names = rows[0].size();
+  const std::size_t fields = rows[1].size();
+  const bool is_alike = std::all_of(rows.begin() + 1, rows.end(), [&](const auto& row) {
+    return row.size() == fields && (fields < names || !row.back().empty());  // else a separator ends the line
+  });
+  if (!is_alike || names < 2 || (fields != names + 1 && fields + 1 != names)) return "";
+  return fmt::format("the header has {} names, and each record below it {} fields: {}", names, fields,
+                     fields < names ? "take out the name of the column that is not there"
+                                    : "name every column (in R, row.names = FALSE leaves its numbers out)");
 }
 
 FirstLines::Title FirstLines::title() const {

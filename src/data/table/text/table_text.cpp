@@ -53,12 +53,11 @@ std::optional<std::pair<std::string, Index>> read_record(TextWindow& window, Ind
 
 // Takes the names from the first record, which all else follows from. Errors: DataError if they are none.
 void take_first(TableText& table, const TableOptions& options, const TextFile& file, Index line,
-                const std::string& record) {
+                const std::string& record, const TableSchema* known) {
   try {
     const std::vector<std::string> fields = split_record(table.text.dialect, record);
-    const auto is_number = [](const std::string& field) { return parse_number(field).has_value(); };
-    table.header = options.header == Header::kAuto ? std::ranges::none_of(fields, is_number)
-                                                   : options.header == Header::kYes;
+    table.header =
+        options.header == Header::kAuto ? is_header(fields, options, known) : options.header == Header::kYes;
     constexpr std::size_t kMaxColumns = 100'000;
     error_if<DataError>(fields.size() > kMaxColumns,
                         "'{}' has {} columns, expected at most {}: is it a table with its "
@@ -76,7 +75,7 @@ void take_first(TableText& table, const TableOptions& options, const TextFile& f
 }
 
 // Reads the first record of the table, and the one behind it.
-void read_first(TableText& table, const TableOptions& options, bool may_be_empty) {
+void read_first(TableText& table, const TableOptions& options, const TableSchema* known) {
   for (const TextFile& file : table.text.files) {
     if (file.file_bytes == 0) continue;
     const auto held = file.window ? file.window : std::make_shared<TextWindow>(file);
@@ -87,12 +86,12 @@ void read_first(TableText& table, const TableOptions& options, bool may_be_empty
     const std::string_view before = window.text({file.begin, record->second});
     const Index lines = std::ranges::count(before, '\n') + (before.ends_with('\n') ? 0 : 1);
     const Index own = std::ranges::count(record->first, '\n');
-    take_first(table, options, file, file.skipped_lines + lines - own, record->first);
+    take_first(table, options, file, file.skipped_lines + lines - own, record->first, known);
     const auto second = read_record(window, record->second, table.text.dialect);
     if (table.header && second) look_at_end(table, second->first);
     return;
   }
-  if (may_be_empty) return;
+  if (known != nullptr) return;
   throw DataError("'{}' holds no records: all its lines are blank", table.text.files.front().path);
 }
 
@@ -106,6 +105,7 @@ Index lines_to_skip(const FirstLines& first, const std::string& path, const Tabl
                                    path, plural(*above, "line"), options.skip_lines));
   }
   if (above || options.skip_lines > 0) return above.value_or(options.skip_lines);
+  if (const std::string odd = first.describe_header(); !odd.empty()) throw DataError("'{}': {}", path, odd);
   const FirstLines::Title title = first.title();
   if (title.lines == 0) return 0;
   throw DataError("'{}': {}", path, title.describe());
@@ -134,7 +134,7 @@ TableText look_at_table(std::span<const std::string> paths, const TableOptions& 
         "the lines of '{}' end with a carriage return alone, as old Macs wrote them: read like others",
         old->path));
   }
-  read_first(table, options, may_be_empty);
+  read_first(table, options, known);
   return table;
 }
 

@@ -142,7 +142,11 @@ std::optional<double> parse_core(std::string_view core, const Form& form) {
   if (to_plain(core, form, plain)) return parse_number(plain.view());
   // With an exponent, as programs write very large and very small numbers.
   if (form.decimal == '.') return parse_number(core);
-  return std::nullopt;
+  if (core.find('.') != std::string_view::npos || core.find_first_of("eE") == std::string_view::npos)
+    return std::nullopt;
+  std::string point(core);
+  std::ranges::replace(point, form.decimal, '.');
+  return parse_number(point);
 }
 
 // The parts of a text that may be a number with one of the known affixes.

@@ -52,9 +52,36 @@ Metric mean_penalty(const OutputForm& form, Penalty penalty) {
       form.link, [penalty](Index, double value, double target) { return penalty(value - target, target); });
 }
 
-// The divisor is at least the distance of 1 from the next double, as scikit-learn has it.
-double share_of_target(double error, double target) {
-  return std::abs(error) / std::max(std::abs(target), std::numeric_limits<double>::epsilon());
+// Whether a target is 0 in the units of its label; a scaled one is so up to the digits that a Scalar keeps.
+bool is_zero(const LabelScale& scale, double scaled) {
+  constexpr double kTwoSteps = 2 * static_cast<double>(std::numeric_limits<Scalar>::epsilon());
+  const double target = scale.undo(scaled);
+  return std::abs(target) <= std::abs(scale.undo(scaled * (1 + kTwoSteps)) - target);
+}
+
+// The mean of |error| / |target| over the targets that are not 0. Sums: of the shares, of the weights, and
+// the number of the others.
+Metric mean_share_of_target(const OutputForm& form, Index) {
+  return {.needs = {.sums = 3},
+          .collect =
+              [link = form.link](const MetricRows& rows, const MetricParts& parts) {
+                for (Index row = 0; row < rows.outputs.rows(); ++row) {
+                  visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+                    const LabelScale scale = rows.scales.empty() ? LabelScale() : at(rows.scales, i);
+                    if (is_zero(scale, target)) return void(++parts.sums[2]);
+                    const auto x = static_cast<double>(output);
+                    const double error =
+                        scale.undo(link == Link::kLog ? std::exp(x) : x) - scale.undo(target);
+                    parts.sums[0] += rows.weights[row] * std::abs(error / scale.undo(target));
+                    parts.sums[1] += rows.weights[row];
+                  });
+                }
+              },
+          .value = [](const MetricTotals& totals) -> std::optional<double> {
+            if (totals.sums[1] == 0) return std::nullopt;
+            return totals.sums[0] / totals.sums[1];
+          },
+          .left_out = [](const MetricTotals& totals) { return static_cast<Index>(totals.sums[2]); }};
 }
 
 // The mean over samples, targets and levels.
@@ -239,10 +266,10 @@ std::vector<MetricEntry> error_metrics() {
        .suits = are_values,
        .by_name = true},
       {.name = "mean_absolute_percentage_error",
-       .help = "|prediction - target| / |target|, a share: 0.1 is ten percent. Records with the target 0 "
-               "count for much",
+       .help = "|prediction - target| / |target|, a share: 0.1 is ten percent. Targets that are 0 are "
+               "left out, and counted",
        .smaller_is_better = true,
-       .make = [](const OutputForm& form, Index) { return mean_penalty(form, share_of_target); },
+       .make = mean_share_of_target,
        .suits = are_values,
        .by_name = true}};
 }

@@ -86,6 +86,10 @@ class TableReader {
 /// The fields of a record. Errors: BadRecord.
 std::vector<std::string> split_record(const Dialect& dialect, std::string_view record);
 
+/// Whether the fields of a first record are names of columns where data.header is "auto": none is a number,
+/// or all labels stand there, or all features of the schema of a model (null: none).
+bool is_header(const std::vector<std::string>& fields, const TableOptions& options, const TableSchema* known);
+
 /// Names for the columns, the fields of the first record if it is a header. Distinct: none is empty or used
 /// twice. `renamed` gets a warning for each that changes.
 std::vector<std::string> name_columns(const std::vector<std::string>& fields, bool header,
@@ -115,6 +119,9 @@ class FirstLines {
     std::string describe() const;
   };
   Title title() const;
+
+  /// "the header has 3 names, and each record below it 4 fields: ...": one more, or one less; else "".
+  std::string describe_header() const;
 
  private:
   std::string_view record(Index skipped) const;
