@@ -1,13 +1,41 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
 #include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
+namespace {
 
-std::vector<TensorSource> gpt2_sources(const Layout& layout) {
+// The tensors do not say what is computed with them, nor how many heads there were: theirs have 64 numbers.
+void check_operations(const Model& model) {
+  static constexpr std::array<std::string_view, 5> kOthers{"embedding", "positions", "dense", "dropout",
+                                                           "residual"};
+  for (const ModelOp& op : model.ops()) {
+    const auto has = [&op](std::string_view word) { return op.text.find(word) != std::string::npos; };
+    const bool attends = op.name() == "attend";
+    const bool is_theirs =
+        attends ? has("causal=true") && !has("rotary=true") && (!has("window=") || has("window=0"))
+                : op.text == "layer_norm" || op.text == "gelu(tanh)" ||
+                      std::ranges::count(kOthers, op.name()) > 0;
+    error_if(!is_theirs,
+             "train.init_map = \"gpt2\": {} is no part of a GPT-2, which has attend(heads, causal=true), "
+             "layer_norm and gelu(tanh)",
+             op.title);
+    const std::string heads = attends ? op.text.substr(7, op.text.find(',') - 7) : "";
+    if (attends && op.out.dims.back() != 64 * number_in<Index>(heads).value_or(0))
+      log_warning("{}: a GPT-2 has heads of 64 numbers; with others than in the file the outputs are wrong",
+                  op.title);
+  }
+}
+
+}  // namespace
+
+std::vector<TensorSource> gpt2_sources(const Model& model) {
   // Their linear layers are "Conv1D", whose weight is in x out.
   static const std::array<TensorSource, 12> kBlock{{{.name = "ln_1.weight"},
                                                     {.name = "ln_1.bias"},
@@ -22,16 +50,19 @@ std::vector<TensorSource> gpt2_sources(const Layout& layout) {
                                                     {.name = "mlp.c_proj.weight", .transposed = true},
                                                     {.name = "mlp.c_proj.bias"}}};
   constexpr std::size_t kAround = 4;  // embedding, positions, the last norm's two
-  const std::size_t count = layout.params.size();
+  const std::size_t count = model.layout().params.size();
   const std::size_t blocks = count < kAround ? 0 : (count - kAround) / kBlock.size();
   const std::size_t rest = count - blocks * kBlock.size();
   error_if(
-      blocks == 0 || (rest != kAround && rest != kAround + 1),
+      blocks == 0 || (rest != kAround && rest != kAround + 1) ||
+          std::ranges::count(model.ops(), "residual", &ModelOp::name) != 2 * static_cast<Index>(blocks),
       "train.init_map = \"gpt2\": the model has {} tensors, and a GPT-2 of B blocks has 4 + 12 B, or one "
-      "more without tie: expected layers such as embedding(50257, 768) positions(learned) transformer(12, "
+      "more without tie, and 2 B residuals: expected layers such as embedding(50257, 768) positions(learned) "
+      "transformer(12, "
       "12, "
       "causal=true, mlp=gelu(tanh)) layer_norm dense(50257, bias=false, tie=0)",
       count);
+  check_operations(model);
   std::vector<TensorSource> sources{{.name = "wte.weight"}, {.name = "wpe.weight", .first_rows = true}};
   for (std::size_t block = 0; block < blocks; ++block) {
     for (TensorSource source : kBlock) {
