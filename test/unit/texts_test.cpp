@@ -142,7 +142,7 @@ TEST_F(Texts, DamagedEncodedTextsAreEncodedAnew) {
   }
   std::filesystem::remove(path);
   make_fifo(path);
-  EXPECT_EQ(*open(data).train->fingerprint(), sound);
+  expect_parts(error_text<DataError>([&] { open(data); }), {path, "FIFO"});
 }
 
 TEST_F(Texts, AnEncodedTextThatIsCutWhileItIsReadIsAnError) {

@@ -48,7 +48,8 @@ const verdict_of = (run) => {
 
 const rate_text = ({samples, seconds}) => samples < 10 * seconds ? String(+(samples / seconds).toPrecision(2)) : count_text(samples / seconds);
 // Tokens a second, of windows of a text; else nothing.
-const token_rate = (run) => run.seconds > 0 && run.tokens > 0 && rate_text({samples: run.samples * run.tokens, seconds: run.seconds});
+const token_rate = (run) => value_of(run, "data.tokens") && run.seconds > 0
+  && rate_text({samples: run.samples * Number(value_of(run, "data.window")), seconds: run.seconds});
 
 // The length of the run, its model and data, and the weights that are kept.
 const story_of = (run) => {

@@ -26,11 +26,12 @@ void check_operations(const Model& model) {
              "train.init_map = \"gpt2\": {} is no part of a GPT-2, which has attend(heads, causal=true), "
              "layer_norm and gelu(tanh)",
              op.title);
-    const std::string heads = attends ? op.text.substr(7, op.text.find(',') - 7) : "";
-    if (attends && op.out.dims.back() != 64 * number_in<Index>(heads).value_or(0))
-      log_warning("{}: a GPT-2 has heads of 64 numbers; with others than in the file the outputs are wrong",
-                  op.title);
   }
+  const ModelOp& first = *std::ranges::find(model.ops(), "attend", &ModelOp::name);
+  const Index heads = number_in<Index>(first.text.substr(7, first.text.find(',') - 7)).value_or(1);
+  if (first.out.dims.back() != 64 * heads)
+    log_warning("{}: a GPT-2 has heads of 64 numbers; with others than in the file the outputs are wrong",
+                first.title);
 }
 
 }  // namespace
@@ -53,14 +54,15 @@ std::vector<TensorSource> gpt2_sources(const Model& model) {
   const std::size_t count = model.layout().params.size();
   const std::size_t blocks = count < kAround ? 0 : (count - kAround) / kBlock.size();
   const std::size_t rest = count - blocks * kBlock.size();
+  const auto ops_called = [&model](const char* name) {
+    return static_cast<std::size_t>(std::ranges::count(model.ops(), name, &ModelOp::name));
+  };
   error_if(
-      blocks == 0 || (rest != kAround && rest != kAround + 1) ||
-          std::ranges::count(model.ops(), "residual", &ModelOp::name) != 2 * static_cast<Index>(blocks),
+      blocks == 0 || (rest != kAround && rest != kAround + 1) || ops_called("attend") != blocks ||
+          ops_called("residual") != 2 * blocks,
       "train.init_map = \"gpt2\": the model has {} tensors, and a GPT-2 of B blocks has 4 + 12 B, or one "
       "more without tie, and 2 B residuals: expected layers such as embedding(50257, 768) positions(learned) "
-      "transformer(12, "
-      "12, "
-      "causal=true, mlp=gelu(tanh)) layer_norm dense(50257, bias=false, tie=0)",
+      "transformer(12, 12, causal=true, mlp=gelu(tanh)) layer_norm dense(50257, bias=false, tie=0)",
       count);
   check_operations(model);
   std::vector<TensorSource> sources{{.name = "wte.weight"}, {.name = "wpe.weight", .first_rows = true}};
