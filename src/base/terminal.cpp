@@ -167,8 +167,12 @@ void print_raw(std::string_view text) {
   if (!written && first_error == 0) first_error = errno;
 }
 
-void finish_printing() {
+void flush_printed() {
   if (std::fflush(stdout) != 0 && first_error == 0) first_error = errno;
+}
+
+void finish_printing() {
+  flush_printed();
   if (first_error == 0) return;
   throw DataError("cannot write all to standard output: {}", std::strerror(first_error));
 }

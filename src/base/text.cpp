@@ -93,6 +93,11 @@ std::string rate_text(double value) {
   return value > 0 && value < kFew ? fmt::format("{:.2g}", value) : count_text(value);
 }
 
+std::string sample_rate(double samples, Index tokens) {
+  return rate_text(samples) + " samples/s" +
+         (tokens > 0 ? fmt::format(", {} tokens/s", rate_text(samples * static_cast<double>(tokens))) : "");
+}
+
 std::string short_number(double value) {
   return std::isfinite(value) ? fmt::format("{:.5g}", value) : "-";
 }

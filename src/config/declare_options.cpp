@@ -185,7 +185,7 @@ void declare_model_selection(const auto& train) {
       .is_read = [](const Config& c) { return !c.train.early_stopping.empty(); };
 }
 
-void declare_train(const auto& train, const auto& model) {
+void declare_train(const auto& train, const auto& model, const auto& data) {
   train.option("train.init", &TrainOptions::init);
   const auto has_init = [](const Config& c) { return !c.train.init.empty(); };
   train.choice("train.init_map", &TrainOptions::init_map, {"gpt2"}).is_read = has_init;
@@ -202,6 +202,7 @@ void declare_train(const auto& train, const auto& model) {
   train.option("train.threads", &TrainOptions::threads, between(1, 1024));
   train.option("train.accumulate", &TrainOptions::accumulate, between(1, kMaxBatch));
   model.option("train.precision", &ModelOptions::precision);
+  data.option("train.ignore_label", &DataOptions::ignore_label);
   train.option("train.tail", &TrainOptions::tail);
   train.option("train.on_nan", &TrainOptions::on_nan);
   train.option("train.skip_limit", &TrainOptions::skip_limit, at_least(1)).is_read = [](const Config& c) {
@@ -334,7 +335,7 @@ std::vector<Option> declare_options(const KnownNames& names) {
   train.option("train.class_weights", &TrainOptions::class_weights);
   declare_optimizer(section(&Config::optimizer), names);
   declare_schedule(section(&Config::schedule), names);
-  declare_train(train, model);
+  declare_train(train, model, section(&Config::data));
   declare_eval(section(&Config::eval), names);
   declare_checkpoint(section(&Config::checkpoint));
   declare_report(section(&Config::report));

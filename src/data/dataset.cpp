@@ -54,12 +54,16 @@ std::optional<BadTarget> TargetRule::find_bad(std::span<const Scalar> targets) c
       ++missing;
     } else if (!allows(targets[i])) {
       const bool from_one = classes > 0 && targets[i] == static_cast<Scalar>(classes);
+      const bool ignored = classes > 0 && positions > 0 && targets[i] < 0;
       return BadTarget{
           static_cast<Index>(i), fmt::format("label {}", targets[i]),
-          expected() + (from_one ? fmt::format("; classes count from 0: if those of the file are 1 "
-                                               "to {}, subtract 1",
-                                               classes)
-                                 : "")};
+          expected() + (from_one  ? fmt::format("; classes count from 0: if those of the file are 1 "
+                                                 "to {}, subtract 1",
+                                                classes)
+                        : ignored ? fmt::format("; if it stands for positions without a label, give "
+                                                "train.ignore_label = {}",
+                                                targets[i])
+                                  : "")};
     }
   }
   if (missing == 0) return std::nullopt;

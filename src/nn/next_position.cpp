@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-bool goes_by_position(const Model& model) {
-  return std::ranges::all_of(model.ops(), [](const ModelOp& op) { return op.kept_size.has_value(); });
+bool looks_back(const Model& model) {
+  return std::ranges::all_of(model.ops(), [](const ModelOp& op) { return op.kept_size || op.looks_back; });
 }
 
 NextPosition::NextPosition(const Model& model, Index samples) : model_(model), samples_(samples) {

@@ -12,7 +12,7 @@ from .report import human_bytes
 SLOTS = {"adam": 2, "adamw": 2, "lamb": 2, "nadam": 2, "adagrad": 1, "lion": 1}
 UNITS = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 MEMORY = ("weights", "optimizer state", "gradients, exchange", "activations", "training data", "evaluation",
-          "copy for checkpoints")  # fmt: skip
+          "copy for checkpoints", "program and MPI")  # fmt: skip
 ELEMENTWISE = ("relu", "tanh", "sigmoid", "leaky_relu", "elu", "gelu", "silu", "softplus", "identity")
 OVER_TIME = ("conv1d", "maxpool1d", "avgpool1d", "last", "mean_over_time", "max_over_time")
 

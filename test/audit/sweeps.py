@@ -66,22 +66,20 @@ def check_fold_predictions(sheet, directory, runs):
     by_fold = {run.config["data.fold"]: run for run in runs.values() if run.config.get("data.fold")}
     first = next(iter(by_fold.values()))
     whole, folds = first.sets.files("train"), first.sets.parts().folds
-    each = whole.targets.shape[1] // whole.each if whole.of_positions else 1
-    sheet.equal(place + ": rows", len(rows), each * len(whole))
-    others = sum(int(row[0]) != whole.rows[i // each] for i, row in enumerate(rows))
-    sheet.equal(place + ": rows of another record", others, 0)
-    sheet.equal(place + ": folds", [int(row[1] or 0) for row in rows], [int(f) for f in folds for _ in range(each)])
+    of_records, places = whole.places() if whole.of_positions else (np.arange(len(whole)), None)
+    sheet.equal(place + ": rows", len(rows), len(of_records))
     if whole.of_positions:
-        sheet.equal(place + ": column of positions", header[2], "position")
-        sheet.equal(place + ": rows of another position", sum(int(row[2]) != i % each for i, row in enumerate(rows)), 0)
-        header, rows = header[:2] + header[3:], [row[:2] + row[3:] for row in rows]
+        sheet.equal(place + ": columns of positions", header[2:4], ["record", "position"])
+        sheet.equal(place + ": numbers of rows", [int(row[0]) for row in rows], list(range(len(rows))))
+        sheet.equal(place + ": positions", [int(row[3]) for row in rows], places.tolist())
+        header, rows = header[:2] + header[4:], [[row[2], row[1]] + row[4:] for row in rows]
+    others = sum(int(row[0]) != whole.rows[i] for i, row in zip(of_records, rows))
+    sheet.equal(place + ": rows of another record", others, 0)
+    sheet.equal(place + ": folds", [int(row[1] or 0) for row in rows], [int(folds[i]) for i in of_records])
     for fold, run in by_fold.items():
         if why_not(run):
             continue
-        mine = np.flatnonzero(folds == fold)
-        if whole.of_positions:
-            records, places = run.sets["validation"].places()
-            mine = mine[records] * each + places
+        mine = np.flatnonzero(folds[of_records] == fold)
         given = run.outputs("validation") if whole.of_positions else run.predicted("validation").part(whole.rows[mine])
         shown = from_predictions(run.form, header[1:], [rows[i][1:] for i in mine], run.label_columns())
         values = aligned(run.form, given.values) if whole.of_positions else given.values

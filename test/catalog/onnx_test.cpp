@@ -237,7 +237,9 @@ TEST(Onnx, TakesTokensAtAnyNumberOfPositions) {
        {"embedding(5, 8) positions(learned) transformer(1, 2, causal=true, window=3) layer_norm dense(5, "
         "tie=0)",
         "embedding(5, 8) positions(sinusoidal) transformer(1, 2, causal=true, kv_heads=1, rotary=true, "
-        "norm=rms_norm, mlp=swiglu) dense(5)"}) {
+        "norm=rms_norm, mlp=swiglu) dense(5)",
+        "embedding(5, 8) gru(4, layers=2) relu dense(5)", "embedding(5, 8) lstm(4) dense(5)",
+        "embedding(5, 8) conv1d(4, 3, padding=causal, dilation=2) dense(5)"}) {
     ExportableModel exportable(layers, input);
     RandomStream random({.seed = 5});
     for (Scalar& value : exportable.stored.span()) value = Scalar{0.4F} * random.normal();
@@ -266,10 +268,13 @@ TEST(Onnx, TakesTokensAtAnyNumberOfPositions) {
         EXPECT_NEAR(at(found.values, i), outputs(i / (5 * positions), i % (5 * positions)), 1e-4) << i;
     }
   }
-  ExportableModel exportable("embedding(5, 8) lstm(4) dense(5)", input);
-  ModelToExport exported = exportable.to_export();
-  exported.tokens = true;
-  EXPECT_EQ(exported_graph(exported).input(0).type().tensor_type().shape().dim(1).dim_value(), 6);
+  for (const std::string layer :
+       {"lstm(4, bidirectional=true)", "gru(4, last=true)", "conv1d(4, 3, padding=same)"}) {
+    ExportableModel exportable("embedding(5, 8) " + layer + " dense(5)", input);
+    ModelToExport exported = exportable.to_export();
+    exported.tokens = true;
+    EXPECT_EQ(exported_graph(exported).input(0).type().tensor_type().shape().dim(1).dim_value(), 6) << layer;
+  }
 }
 
 // The padding has numbers that are none: they must not show, nor the second record's empty windows.

@@ -309,28 +309,56 @@ TEST_F(Sequences, EachPositionHasALineInThePredictionsOfCrossValidation) {
   std::ifstream rows(folds + "/predictions.csv");
   std::string line;
   std::getline(rows, line);
-  EXPECT_EQ(line, "row,fold,position,prediction,p_0,p_1");
+  EXPECT_EQ(line, "row,fold,record,position,prediction,p_0,p_1");
   const auto lengths = numbers_of<std::int32_t>("lengths", kRecords);
   Index count = 0;
+  Index record = 0;
+  Index position = -1;
   for (; std::getline(rows, line); ++count) {
-    Index record = -1;
-    Index position = -1;
+    Index row = -1;
+    if (++position == at(lengths, record)) ++record, position = 0;
+    Index found_record = -1;
+    Index found_position = -1;
     Index prediction = -1;
     double no = -1;
     double yes = -1;
-    const int read =
-        std::sscanf(line.c_str(), "%td,%*d,%td,%td,%lf,%lf", &record, &position, &prediction, &no, &yes);
-    EXPECT_EQ(record, count / kPositions);
-    EXPECT_EQ(position, count % kPositions);
-    if (position >= at(lengths, record)) {
-      EXPECT_TRUE(line.ends_with(",,,")) << line;
-      continue;
-    }
-    EXPECT_EQ(read, 5) << line;
+    const int read = std::sscanf(line.c_str(), "%td,%*d,%td,%td,%td,%lf,%lf", &row, &found_record,
+                                 &found_position, &prediction, &no, &yes);
+    EXPECT_EQ(row, count);
+    EXPECT_EQ(found_record, record);
+    EXPECT_EQ(found_position, position);
+    EXPECT_EQ(read, 6) << line;
     EXPECT_EQ(prediction, yes > no ? 1 : 0);
     EXPECT_NEAR(no + yes, 1, 1e-6);
   }
-  EXPECT_EQ(count, kRecords * kPositions);
+  EXPECT_EQ(count, std::accumulate(lengths.begin(), lengths.end(), Index{0}));
+}
+
+// A model that sees each position alone learns the same where padding is known by its class. One record has
+// none.
+TEST_F(Sequences, PositionsWithoutALabelDoNotCount) {
+  write_data(0, -100);
+  const std::string layers = "dense(3) tanh dense(2)";
+  succeeded(run(2, config(layers, "each")));
+  const nlohmann::json expected = evaluate();
+  const std::string file = config(layers, "each", false);
+  expect_failed(run(1, file), 3, {"each.npy', record", "found label -100", "train.ignore_label = -100"});
+  succeeded(run(2, file, "--train.ignore_label -100"));
+  const nlohmann::json found = evaluate();
+  for (const char* name : {"loss", "accuracy"})
+    EXPECT_NEAR(found.at(name).get<double>(), expected.at(name).get<double>(), 1e-5) << name;
+  EXPECT_EQ(found.at("positions"), expected.at("positions"));
+  expect_failed(run(1, config("flatten dense(2)", "y", false), "--train.ignore_label -100"), 2,
+                {"train.ignore_label without a class at each position"});
+}
+
+TEST_F(Sequences, AnIdThatAnEmbeddingLacksIsNamedWithItsRecord) {
+  std::vector<std::int32_t> ids(kRecords * kPositions, 4);
+  write_integers("y", {kRecords}, std::vector<std::int32_t>(kRecords, 1));
+  ids[17 * kPositions + 2] = 5;
+  write_integers("x", {kRecords, kPositions}, ids);
+  const std::string file = config("embedding(5, 3) gru(2, last=true) dense(2)", "y", false);
+  expect_failed(run(2, file), 3, {"x.npy', record 17: found 5 (number 2", "from 0 to 4", "embedding"});
 }
 
 TEST_F(Sequences, PredictTakesTheLengthsOfItsInput) {
@@ -338,7 +366,11 @@ TEST_F(Sequences, PredictTakesTheLengthsOfItsInput) {
   const std::string file = config("gru(4, last=true) dense(2)", "y");
   succeeded(run(1, file));
   const std::string expected = predict("predicted.csv", 1);
-  EXPECT_NE(expected, TrainerRuns::predict(1, "run1", path("x"), "whole.csv"));
+  const ProcessResult whole = run_trainer(
+      1, fmt::format("predict --model {} --input {} --output {}", run_, path("x"), directory_ / "whole.csv"));
+  EXPECT_NE(expected, read_file(directory_ / "whole.csv"));
+  expect_parts(succeeded(whole).errors,
+               {"trained with lengths", "--lengths is not given", "all 6 positions"});
   write_data(7);
   EXPECT_EQ(expected, predict("predicted.csv", 2));
 }

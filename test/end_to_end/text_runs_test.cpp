@@ -1,6 +1,7 @@
 // From a text to a model, as trainer init writes the config; the same bits on any ranks, and after a kill.
 #include <regex>
 
+#include "support/numpy_files.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::text_runs_test {
@@ -82,7 +83,7 @@ TEST_F(TextRuns, SamplesAreWhatGenerateWritesAndLeaveTheTrainingAsItIs) {
   EXPECT_EQ(run_command(fmt::format("{} generate --model {}", trainer_path(), last)).output,
             samples[3] + "\n");
   const ProcessResult refused = ended_with(train(2, "refused", "--report.sample wolf"), 3);
-  expect_parts(refused.errors, {"report.sample: its text, byte 0", "the character 'w'"});
+  expect_parts(refused.errors, {"report.sample: its text, character 1 (byte 0", "the character 'w'"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "refused"));
   expect_parts(read_file(directory_ / "one/report.html"), {"\"texts\":[{\"step\":10,\"text\":\"3 sheep"});
 }
@@ -140,6 +141,47 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
                  {"the prompt has 65 tokens", "sees 32", "data.window"});
   expect_refused("--prompt 3 --top_p 1.5", 2, {"--top_p: expected a number from 0 to 1, found '1.5'"});
   expect_refused("", 2, {"the prompt is empty"});
+  expect_refused("--prompt 3 >/dev/full", 3,
+                 {"cannot write all to standard output: No space left on device"});
+  expect_refused("--prompt '3 sh\u00e9ep'", 3, {"--prompt, character 5 (byte 4", "'\u00e9'"});
+  const std::string schema = directory_ / "run/schema.json";
+  const std::string whole = read_file(schema);
+  for (const std::string format : {"3", "null", "[]", "\"other\""}) {
+    write_file_atomically(
+        schema, std::regex_replace(whole, std::regex("\"format\": \"text\""), "\"format\": " + format));
+    expect_refused("--prompt 3", 3, {"run/schema.json' is no schema"});
+  }
+  expect_failed(run_trainer(2, fmt::format("eval --model {}", directory_ / "run")), 3,
+                {"run/schema.json' is no schema"});
+  std::filesystem::remove(directory_ / "run/model.safetensors");
+  expect_refused("--prompt 3", 2, {"it has no model.safetensors", "run@last'"});
+}
+
+// The padded outputs of a model are drawn by none of 300 tokens at a high temperature.
+TEST_F(TextRuns, IdsAreNumbersInPromptsAndTexts) {
+  std::vector<std::int32_t> ids;
+  for (Index i = 0; i < 2000; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 13));
+  write("i.npy", npy_content("<i4", {2000}, bytes_of(ids)));
+  const std::string array = directory_ / "i.npy";
+  const auto inspected =
+      nlohmann::json::parse(succeed(1, fmt::format("inspect {} --data.tokens ids --json -", array)).output);
+  EXPECT_EQ(inspected.at("vocabulary"), 13);
+  EXPECT_EQ(inspected.contains("characters") || inspected.contains("bits_per_character"), false);
+  const std::string config = directory_ / "i.toml";
+  succeed(1, fmt::format("init {} --data.tokens ids --output {}", array, config));
+  const std::string flags = "--model.outputs 20 --train.steps 2 --run.dir ";
+  succeed(1, fmt::format("--config {} {} {}", config, flags, directory_ / "ids"));
+  const std::string text =
+      succeeded(generate("ids", "--prompt '12 7 9' --length 300 --temperature 9")).output;
+  EXPECT_TRUE(text.starts_with("12 7 9 ")) << text;
+  std::istringstream words(text);
+  Index count = 0;
+  for (Index id = 0; words >> id; ++count) EXPECT_LT(id, 13);
+  EXPECT_EQ(count, 303);
+  expect_failed(generate("ids", "--prompt '12 13'"), 3, {"--prompt, token 2: found '13'"});
+  expect_failed(run_trainer(1, fmt::format("--config {} {} {} --eval.metrics bits_per_character", config,
+                                           flags, directory_ / "bits")),
+                2, {"bits_per_character in eval.metrics with data.tokens ids"});
 }
 
 TEST_F(TextRuns, PiecesReadAndWriteAnyText) {

@@ -396,7 +396,7 @@ class Gpt2Files : public testing::Test {
     const Model model({.layers = layers}, SequenceShape{.positions = 6, .channels = 1}.shape());
     AlignedBuffer<Scalar> weights(model.layout().size);
     ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
-    file.apply_map("gpt2", model.layout());
+    file.apply_map("gpt2", model);
     EXPECT_EQ(file.differences(model.layout()), std::vector<std::string>());
     EXPECT_EQ(file.fill({&model.layout(), weights.span()}), std::ssize(model.layout().params));
     std::vector<Scalar> x;
@@ -411,7 +411,7 @@ class Gpt2Files : public testing::Test {
   static std::string error_of(const std::string& layers) {
     const Model model({.layers = layers}, SequenceShape{.positions = 6, .channels = 1}.shape());
     ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
-    return error_text<ConfigError>([&] { file.apply_map("gpt2", model.layout()); });
+    return error_text<ConfigError>([&] { file.apply_map("gpt2", model); });
   }
 };
 
@@ -423,15 +423,43 @@ TEST_F(Gpt2Files, AreRefusedByModelsThatAreNoGpt2) {
   expect_parts(error_of("embedding(11, 8) last dense(11)"), {"the model has 3 tensors", "4 + 12 B"});
   expect_parts(error_of("embedding(11, 8) positions(learned) transformer(1, 2, bias=false) dense(11)"),
                {"4 + 12 B", "transformer(12, 12"});
+  for (const auto& [arguments, found] :
+       {std::pair("2, 2, mlp=gelu(tanh)", "attend(2"), std::pair("2, 2, causal=true", "gelu"),
+        std::pair("2, 2, causal=true, rotary=true, mlp=gelu(tanh)", "rotary=true"),
+        std::pair("2, 2, causal=true, window=2, mlp=gelu(tanh)", "window=2")})
+    expect_parts(
+        error_of(fmt::format("embedding(11, 8) positions(learned) transformer({}) layer_norm dense(11, "
+                             "bias=false, tie=0)",
+                             arguments)),
+        {found, "is no part of a GPT-2"});
+}
+
+TEST_F(Gpt2Files, OfAnotherHeadAreNotForAModelThatSharesTheEmbedding) {
+  const TemporaryDirectory directory;
+  const auto error_with_head = [&](Scalar changed) {
+    const Model untied({.layers = kBody + std::string("dense(11, bias=false)")},
+                       SequenceShape{.positions = 9, .channels = 1}.shape());
+    AlignedBuffer<Scalar> weights(untied.layout().size);
+    Layout named = untied.layout();
+    const std::vector<TensorSource> sources = gpt2_sources(untied);
+    for (std::size_t i = 0; i < sources.size(); ++i) named.params[i].name = sources[i].name;
+    part(weights.span(), named.params.back().range)[0] += changed;
+    save_model(directory / "m.safetensors", {&named, weights.span()}, untied.input());
+    ModelFile file(directory / "m.safetensors");
+    const Model tied({.layers = kBody + std::string("dense(11, bias=false, tie=0)")}, untied.input());
+    return error_text<DataError>([&] { file.apply_map("gpt2", tied); });
+  };
+  EXPECT_EQ(error_with_head(0), "");
+  expect_parts(error_with_head(1), {"m.safetensors", "lm_head.weight differs from wte.weight", "tie=0"});
 }
 
 TEST_F(Gpt2Files, OfAnotherSizeAreListedByTheirNames) {
-  const Model model(
-      {.layers = "embedding(12, 8) positions(learned) transformer(2, 2, causal=true, hidden=9) layer_norm "
-                 "dense(12, bias=false)"},
-      SequenceShape{.positions = 10, .channels = 1}.shape());
+  const Model model({.layers = "embedding(12, 8) positions(learned) transformer(2, 2, causal=true, hidden=9, "
+                               "mlp=gelu(tanh)) layer_norm "
+                               "dense(12, bias=false)"},
+                    SequenceShape{.positions = 10, .channels = 1}.shape());
   ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
-  file.apply_map("gpt2", model.layout());
+  file.apply_map("gpt2", model);
   const std::string all = fmt::format("{}", fmt::join(file.differences(model.layout()), "\n"));
   expect_parts(all,
                {"0.weight (transformer.wte.weight in the file): the model has 12x8, the file 11x8",

@@ -55,6 +55,15 @@ TEST(NextToken, TopPLeavesTheFewestThatReachIt) {
   expect_softmax(shares_of_draws({.top_p = 0.001}), {1}, 1);
 }
 
+// The largest output of all is the fifth, which stands for no token.
+TEST(NextToken, IsNeverWhatStandsForNone) {
+  expect_softmax(shares_of_draws({.tokens = 3}), {0, 1, 2}, 1);
+  expect_softmax(shares_of_draws({.top_k = 2, .tokens = 3}), {1, 2}, 1);
+  expect_softmax(shares_of_draws({.top_p = 0.6, .tokens = 4}), {1}, 1);
+  TokenDrawer drawer({.temperature = 0, .tokens = 1});
+  EXPECT_EQ(drawer.draw(kOutputs, 0, 0), 0);
+}
+
 TEST(NextToken, DependsOnSeedTextAndPositionAlone) {
   TokenDrawer forwards({.seed = 7}), backwards({.seed = 7}), other({.seed = 8});
   std::vector<Index> drawn;

@@ -454,6 +454,8 @@ const tests = {
     ok(plain(page_of(run).main).includes("It made 0 steps."), plain(page_of(run).main));
     ok(plain(page_of(
       begun).main).includes("It made 1 step, 0.5 epochs with 8 samples, in 0.5 s of training (16 samples a second)."));
+    const text = [["data.tokens", "characters"], ["data.window", "64"]].map(([key, value]) => ({key, value, default: ""}));
+    ok(plain(page_of({...begun, config: text}).main).includes("(16 samples, 1,024 tokens a second)"));
     const page = page_of(run, begun);
     const {run: head, a, b} = table_named(page, "The runs");
     deepEqual(head, ["steps", "samples", "directory", "samples of a step", "time of training", "samples a second"]);

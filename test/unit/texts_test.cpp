@@ -10,6 +10,7 @@
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/numpy_files.h"
+#include "support/special_files.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::texts_test {
@@ -114,18 +115,43 @@ TEST_F(Texts, AreEncodedOnceAndAnewWhenTheyChange) {
   const Fingerprint first = *open(data).train->fingerprint();
   EXPECT_EQ(*open(data).train->fingerprint(), first);
   EXPECT_EQ(files(), 1);
-  options("abcdd", "characters", 2);
-  EXPECT_NE(*open(data).train->fingerprint(), first);
+  const auto time = std::filesystem::last_write_time(data.train);
+  options("abdc", "characters", 2);
+  std::filesystem::last_write_time(data.train, time);
+  EXPECT_NE(*open(data).train->fingerprint(), first) << "of the same size and time";
   EXPECT_EQ(files(), 2);
-  // A file that is not whole is written again, and does not stay mapped.
-  for (const std::uintmax_t bytes : {5, 39}) {
-    for (const auto& entry : std::filesystem::directory_iterator(directory_ / "cache"))
-      std::filesystem::resize_file(entry, bytes);
-    EXPECT_EQ(open(data).train->info().rows, 2);
+}
+
+// The first seven bytes of the footer of a text of no tokens, or of tokens of no bytes, say what they are.
+TEST_F(Texts, DamagedEncodedTextsAreEncodedAnew) {
+  const DataOptions data = options("abcdabcd", "characters", 3);
+  const Fingerprint sound = *open(data).train->fingerprint();
+  const std::string path = std::filesystem::directory_iterator(directory_ / "cache")->path();
+  const std::string whole = read_file(path);
+  ASSERT_EQ(whole.size(), 16 + 32) << "tokens of two bytes, and the footer";
+  const auto numbers = [&](std::int64_t width, std::int64_t tokens) {
+    return whole.substr(16, 8) + bytes_of(std::vector<std::int64_t>{width, tokens, 0});
+  };
+  std::string flipped = whole;
+  flipped[5] ^= 1;
+  for (const std::string& damaged : {whole.substr(0, 5), whole.substr(0, 39), flipped, numbers(0, 1 << 30),
+                                     numbers(2, 0), "xx" + numbers(1, 2), "xx" + numbers(4, 1)}) {
+    write_file_atomically(path, damaged);
+    EXPECT_EQ(*open(data).train->fingerprint(), sound) << damaged.size();
+    EXPECT_EQ(read_file(path), whole) << damaged.size();
   }
-  std::ifstream maps("/proc/self/maps");
-  const std::string mapped(std::istreambuf_iterator<char>(maps), {});
-  EXPECT_EQ(mapped.find(directory_ / "cache"), std::string::npos) << mapped;
+  std::filesystem::remove(path);
+  make_fifo(path);
+  expect_parts(error_text<DataError>([&] { open(data); }), {path, "FIFO"});
+}
+
+TEST_F(Texts, AnEncodedTextThatIsCutWhileItIsReadIsAnError) {
+  const DataSets sets = open(options("abcdabcd", "characters", 3));
+  EXPECT_EQ(read(*sets.train, {1}).targets, (std::vector<Scalar>{0, 1, 2}));
+  const std::string path = std::filesystem::directory_iterator(directory_ / "cache")->path();
+  std::filesystem::resize_file(path, 12);
+  EXPECT_EQ(read(*sets.train, {0}).targets, (std::vector<Scalar>{1, 2, 3}));
+  expect_parts(error_text<DataError>([&] { read(*sets.train, {1}); }), {path, "has become shorter"});
 }
 
 TEST_F(Texts, AllSetsHaveTheVocabularyThatTrainingHasLearnt) {
@@ -168,6 +194,17 @@ TEST_F(Texts, IdsOfAnArrayAreTokens) {
   EXPECT_EQ(read(*open(data).train, {0}).features, (std::vector<Scalar>{9, 255}));
   write_file_atomically(data.train, npy_content("<f4", {2}, bytes_of(std::vector<float>{1, 1.5F})));
   expect_parts(error_text<DataError>([&] { open(data); }), {"ids.npy", "record 1", "found 1.5"});
+  data.record = RecordShape::kSequence;
+  expect_parts(error_text<DataError>([&] { open(data); }), {"ids.npy", "data.record"});
+}
+
+TEST_F(Texts, IdsAreReadAndWrittenAsNumbers) {
+  const Vocabulary ids = Vocabulary::of_ids(13);
+  EXPECT_EQ(ids.encode("12 7\n 9 "), (std::vector<Index>{12, 7, 9}));
+  EXPECT_EQ(ids.decode(ids.encode("12 7 9")), "12 7 9");
+  for (const std::string wrong : {"13", "-1", "x", "7,9", "1.5"})
+    expect_parts(error_text<DataError>([&] { ids.encode("3 " + wrong, "--prompt"); }),
+                 {"--prompt, token 2", "'" + wrong + "'", "from 0 to 12"});
 }
 
 }  // namespace lockstep::texts_test

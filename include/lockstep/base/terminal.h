@@ -59,6 +59,8 @@ void print_out(fmt::format_string<Arguments...> format, Arguments&&... arguments
   print_text(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
+/// Hands on what was printed so far.
+void flush_printed();
 /// Errors: DataError if something that was printed could not be written.
 void finish_printing();
 

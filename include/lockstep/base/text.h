@@ -30,6 +30,8 @@ bool ends_as(std::string_view path, std::span<const std::string> ends);
 std::string count_text(double value);
 /// A rate by the second: as count_text(), and "0.83" below 10.
 std::string rate_text(double value);
+/// "1,234 samples/s", and behind it "78,976 tokens/s" where a sample has `tokens`, which are not 0.
+std::string sample_rate(double samples, Index tokens);
 /// "0.38536": five significant digits; "-" for what is not finite.
 std::string short_number(double value);
 /// "1 rank", "2,000 ranks".

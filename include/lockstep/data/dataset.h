@@ -72,6 +72,8 @@ struct TargetRule {
   Index positions = 0;
   /// The positions whose targets count, for each length of a record; empty: all.
   std::span<const Index> lengths = {};
+  /// Above 0: features are whole numbers below that.
+  Index rows = 0;
   /// If given, allows() raises it to the largest class that it is asked about; threads may share it.
   std::atomic<Index>* largest_class = nullptr;
   /// If given, find_bad() sets it where it finds a target that is missing; threads may share it.

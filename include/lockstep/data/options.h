@@ -181,6 +181,7 @@ struct DataOptions {
   Reshuffle reshuffle = Reshuffle::kShard;
   Index bucket_by_length = 0;  ///< batches; 0: none
   bool audit = false;
+  std::string ignore_label = {};  ///< a number, or ""
   SyntheticOptions synthetic;
   TableOptions table;
   TextOptions text;

@@ -9,12 +9,12 @@
 
 namespace lockstep {
 
-/// Whether each layer can go on from one position to the next, so that none sees a position behind its own.
-bool goes_by_position(const Model& model);
+/// Whether no layer sees a position behind its own, so that a shorter sequence has the first of the outputs.
+bool looks_back(const Model& model);
 
 class NextPosition {
  public:
-  /// For so many samples side by side. Errors: ConfigError naming a layer if not goes_by_position().
+  /// For so many samples side by side. Errors: ConfigError naming a layer that cannot go on by one position.
   NextPosition(const Model& model, Index samples);
 
   /// Positions that were taken since the start.

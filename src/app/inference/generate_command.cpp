@@ -30,14 +30,15 @@ constexpr Range kLengths{1, 1'000'000'001};
 constexpr Range kSamples{1, 1001};
 
 // `calibrated`: what the outputs of the model are divided by.
-DrawOptions read_draw_options(const CommandLine& line, Scalar calibrated) {
+DrawOptions read_draw_options(const CommandLine& line, Scalar calibrated, Index tokens) {
   const DrawOptions defaults;
   return {
       .temperature =
           line.number("temperature", {0, 1000}, defaults.temperature) * static_cast<double>(calibrated),
       .top_k = line.count("top_k", kAnyCount, defaults.top_k),
       .top_p = line.number("top_p", {0, 1}, defaults.top_p),
-      .seed = static_cast<std::uint64_t>(line.count("seed", kAnyCount, static_cast<Index>(defaults.seed)))};
+      .seed = static_cast<std::uint64_t>(line.count("seed", kAnyCount, static_cast<Index>(defaults.seed))),
+      .tokens = tokens};
 }
 
 // Errors: ConfigError, DataError for what the vocabulary has not.
@@ -57,12 +58,13 @@ class TokenPrinter : NoCopy {
   TokenPrinter(const Vocabulary& vocabulary, bool shows) : vocabulary_(vocabulary), shows_(shows) {}
   ~TokenPrinter() {
     if (shows_) print(waiting_ + "\n");
-    std::fflush(stdout);  // before the log, which may go to the same file
+    flush_printed();  // before the log, which may go to the same file
   }
 
   void print(std::span<const Index> tokens) {
     if (!shows_) return;
     constexpr std::size_t kLongestCharacter = 4;
+    if (vocabulary_.kind() == TokenKind::kIds && !std::exchange(is_first_, false)) waiting_ += ' ';
     waiting_ += vocabulary_.decode(tokens);
     std::size_t whole = 0;
     while (whole < waiting_.size()) {
@@ -72,7 +74,7 @@ class TokenPrinter : NoCopy {
     }
     print(waiting_.substr(0, whole));
     waiting_.erase(0, whole);
-    std::fflush(stdout);
+    flush_printed();
   }
 
  private:
@@ -83,6 +85,7 @@ class TokenPrinter : NoCopy {
 
   const Vocabulary& vocabulary_;
   bool shows_;
+  bool is_first_ = true;
   std::string waiting_;
 };
 
@@ -92,15 +95,14 @@ int generate_command(const CommandLine& line) {
   const Index length = line.count("length", kLengths, 500);
   const Index samples = line.count("samples", kSamples, 1);
   const bool shows = line.text("json") != "-";
-  FinishedRun run = open_finished_run(line);
-  const auto learnt = read_vocabulary(run.schema);
+  const TrainedModel trained(open_finished_run(line));
+  const auto learnt = read_vocabulary(trained.schema());
   error_if(
       !learnt,
       "'{}' has not learned from a text: trainer generate needs a run of data.format \"text\" (guide text)",
       line.text("model"));
   const Vocabulary& vocabulary = *learnt;
-  const TrainedModel trained(std::move(run));
-  const DrawOptions options = read_draw_options(line, trained.temperature());
+  const DrawOptions options = read_draw_options(line, trained.temperature(), vocabulary.size());
   TextGenerator texts(trained.run(), options, read_prompt(line, vocabulary), samples);
   texts.start(trained.values());
   const Stopwatch watch;

@@ -66,7 +66,10 @@ std::string train_command(const InitData& data, const Config& config, const std:
 
 // The command that comes after training.
 std::string predict_command_of(const InitData& data, const std::string& run) {
-  if (data.text) return fmt::format("trainer generate {} --prompt TEXT", shell_word(run));
+  if (data.text) {
+    return fmt::format("trainer generate {} --prompt {}", shell_word(run),
+                       data.text->tokens == "ids" ? "\"12 7 9\"" : "TEXT");
+  }
   const std::string& lengths = data.test ? data.options.test_lengths : data.options.train_lengths;
   return fmt::format("trainer predict {} --input {}{} --output {}", shell_word(run), shell_word(data.input),
                      lengths.empty() ? "" : " --lengths " + shell_word(lengths),

@@ -344,6 +344,8 @@ class Chooser {
     say("vocabulary", with_commas(plan.summary.vocabulary));
     say("window", plan.window);
     say("held", toml_string(fmt::format("share({})", plan.held)));
+    say("metrics",
+        plan.summary.characters > 0 ? R"(["bits_per_character", "perplexity"])" : R"(["perplexity"])");
     say("outputs", plan.outputs);
     say("layers", toml_string(plan.layers));
     say("steps", plan.steps);
@@ -351,9 +353,11 @@ class Chooser {
     say("every", plan.every);
     say("batch", plan.batch);
     say("replicas", std::min<Index>(plan.batch, 8));
-    say("baseline", plan.summary.bits.empty() ? ""
-                                              : fmt::format("; counts of three tokens before have {:.2f}",
-                                                            plan.summary.bits.back()));
+    say("baseline",
+        plan.summary.bits.empty()
+            ? ""
+            : fmt::format("; counts of three tokens before have {:.2f}{}", plan.summary.bits.back(),
+                          plan.summary.characters > 0 ? "" : " bits a token"));
     add_block("text");
     add_block(plan.layers.empty() ? "preset for text" : "layers for text");
     if (plan.replaces) add_block("unknown tokens");

@@ -96,16 +96,22 @@ void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
 }
 
 nlohmann::ordered_json to_json(const TextSummary& summary) {
-  return {{"tokens", summary.tokens},          {"characters", summary.characters},
-          {"vocabulary", summary.vocabulary},  {"unseen", summary.unseen},
-          {"counted", summary.counted},        {"measured", summary.measured},
-          {"bits_per_character", summary.bits}};
+  const bool is_text = summary.characters > 0;
+  nlohmann::ordered_json json{{"tokens", summary.tokens}};
+  if (is_text) json["characters"] = summary.characters;
+  json.update({{"vocabulary", summary.vocabulary},
+               {"unseen", summary.unseen},
+               {"counted", summary.counted},
+               {"measured", summary.measured},
+               {is_text ? "bits_per_character" : "bits_per_token", summary.bits}});
+  return json;
 }
 
 std::string describe_text(const std::string& path, const std::string& tokens, const TextSummary& summary) {
-  std::string text =
-      fmt::format("{}: {}, {}, a vocabulary of {} ({})\n", path, plural(summary.tokens, "token"),
-                  plural(summary.characters, "character"), with_commas(summary.vocabulary), tokens);
+  const bool is_text = summary.characters > 0;
+  std::string text = fmt::format("{}: {}, {}a vocabulary of {} ({})\n", path, plural(summary.tokens, "token"),
+                                 is_text ? plural(summary.characters, "character") + ", " : "",
+                                 with_commas(summary.vocabulary), tokens);
   if (summary.unseen > 0) {
     text += fmt::format("  {} of the last tenth, or rare ones, have no number: data.unknown = \"replace\"\n",
                         plural(summary.unseen, "token"));
@@ -115,7 +121,8 @@ std::string describe_text(const std::string& path, const std::string& tokens, co
       "\nCounts of the first {} predict {} of the last tenth with so many bits, which a model has to "
       "beat:\n\n",
       plural(summary.counted, "token"), plural(summary.measured, "token"));
-  std::vector<std::vector<std::string>> rows{{"tokens before that count", "bits per character"}};
+  std::vector<std::vector<std::string>> rows{
+      {"tokens before that count", is_text ? "bits per character" : "bits per token"}};
   for (const double bits : summary.bits)
     rows.push_back({fmt::format("{}", rows.size() - 1), fmt::format("{:.3f}", bits)});
   return text + text_table(rows, 0);

@@ -74,6 +74,11 @@ void refuse_threshold(const Experiment& experiment) {
 }
 
 void build_metrics(Experiment& experiment) {
+  const std::vector<const RecordSource*> sources = experiment.sources();
+  const auto vocabulary = sources.empty() ? nullptr : sources.front()->vocabulary();
+  refuse_if(vocabulary && vocabulary->kind() == TokenKind::kIds &&
+                std::ranges::count(experiment.config.eval.metrics, "bits_per_character") > 0,
+            "bits_per_character in eval.metrics with data.tokens ids");
   experiment.metrics =
       std::make_unique<MetricSet>(experiment.config.eval.metrics, experiment.loss->form(),
                                   experiment.outputs(), experiment.scales(), experiment.characters());
@@ -90,7 +95,7 @@ void build_sample(Experiment& experiment) {
   refuse_if(experiment.config.distribute.stages != 1, "report.sample with distribute.stages");
   std::shared_ptr<TextGenerator> texts;
   try {
-    texts = std::make_shared<TextGenerator>(*experiment.model, DrawOptions(),
+    texts = std::make_shared<TextGenerator>(*experiment.model, DrawOptions{.tokens = vocabulary->size()},
                                             vocabulary->encode(beginning, "its text"), 1);
   } catch (const Error& error) {
     throw Error(fmt::format("report.sample: {}", error.what()), error.exit_code());
@@ -115,15 +120,14 @@ void build_training(Experiment& experiment) {
 
 // Errors: ConfigError for an embedding at the input that has no row for some token.
 void check_embedding(const Experiment& experiment) {
-  const ModelOp& first = experiment.model->ops().front();
-  if (first.name() != "embedding" || experiment.sources().empty()) return;
-  const std::vector<ParamInfo>& params = experiment.model->layout().params;
-  const auto table = std::ranges::find(params, first.path + ".weight", &ParamInfo::name);
+  const Index rows = rows_of_embedding(*experiment.model, *experiment.normaliser);
+  if (rows == 0 || experiment.sources().empty()) return;
   const DatasetInfo& data = experiment.sources().front()->info();
-  error_if(table != params.end() && table->shape.dims.front() < data.target_classes,
+  const ModelOp& first = experiment.model->ops().front();
+  error_if(rows < data.target_classes,
            "{} has {} rows, and {} of '{}' has {} tokens: give it a row for each, as in embedding({}, {})",
-           first.title, table->shape.dims.front(), data.target_text, data.name,
-           with_commas(data.target_classes), data.target_classes, table->shape.dims.back());
+           first.title, rows, data.target_text, data.name, with_commas(data.target_classes),
+           data.target_classes, first.out.dims.back());
 }
 
 // Errors: DataError for a training set without any target to learn from.
@@ -150,6 +154,10 @@ void check_fit(Experiment& experiment) {
     refuse_misfit(experiment.fit(*source));
   }
   if (kind.has_tokens) check_embedding(experiment);
+  const OutputForm form = experiment.loss->form();
+  refuse_if(!experiment.config.data.ignore_label.empty() &&
+                (kind.has_tokens || form.positions == 0 || form.targets != TargetKind::kClass),
+            "train.ignore_label without a class at each position");
   check_positions(experiment);
   state_class_weights(experiment);
 }
@@ -255,7 +263,9 @@ FitQuestion Experiment::fit(const RecordSource& source) const {
 }
 
 TargetRule Experiment::target_rule() const {
-  return lockstep::target_rule(*loss, model->output(), model->ops().back().lengths_out);
+  TargetRule rule = lockstep::target_rule(*loss, model->output(), model->ops().back().lengths_out);
+  rule.rows = rows_of_embedding(*model, *normaliser);
+  return rule;
 }
 
 Measure Experiment::deciding_measure() const {

@@ -117,7 +117,7 @@ class PredictionOutput {
     const Index positions = trained.loss->form().positions;
     const std::span<const Index> skipped = request.as_input ? source.skipped() : std::span<const Index>();
     by_position_ = positions > 0 && entry.has_texts;
-    if (by_position_ && request.as_input) positions_.emplace(positions);
+    if (by_position_) positions_.emplace(positions);
     if (request.keep) {
       kept_ = std::make_unique<KeptColumns>(*source.table(), parse_column_names("--keep", *request.keep));
     }
@@ -138,8 +138,7 @@ class PredictionOutput {
       const bool padding = is_padding(rows, begin);
       while (end < rows.rows() && is_padding(rows, end) == padding) ++end;
       if (!padding) lines_->append(rows_of(rows, {begin, end}));
-      if (padding && positions_) positions_->skip(end - begin);
-      for (Index row = begin; padding && !positions_ && row < end; ++row) file_->append_unknown();
+      if (padding) positions_->skip(end - begin);
     }
   }
   BadRows finish() {

@@ -8,7 +8,9 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/values/number.h"
+#include "lockstep/data/text/vocabulary.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/storage/checkpoint.h"
@@ -57,6 +59,16 @@ void check_finished_run(const CommandLine& line, const RunDirectory& run, const 
   check_outputs(line, files_read(line, config));
 }
 
+// Errors: DataError naming the file if that is no schema.
+void check_schema(const std::string& schema, const std::string& file) {
+  try {
+    const bool is_known = schema.empty() || read_vocabulary(schema) || !read_target_labels(schema).empty();
+    error_if<DataError>(!is_known, "its format is not known");
+  } catch (const std::exception& error) {
+    throw DataError("'{}' is no schema that this version wrote: {}", file, error.what());
+  }
+}
+
 }  // namespace
 
 FinishedRun open_finished_run(const CommandLine& line) {
@@ -99,6 +111,7 @@ TrainedModel::TrainedModel(FinishedRun finished, Index ranks, Index rank)
       grid_(inference_grid(finished.config, ranks, rank)),
       file_(directory_.model()) {
   config = std::move(finished.config);
+  check_schema(schema_, directory_.schema().string());
   build_model(*this, file_.input(), !schema_.empty());
   if (grid_.stages() > 1) {
     const auto chunks = chunks_of_stages(parts_of_model(*model, config.distribute), grid_.stages());

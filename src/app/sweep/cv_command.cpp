@@ -55,31 +55,42 @@ constexpr const char* kFoldFile = "fold_predictions.csv";
 // The lines of a fold's file, one after the other, without the numbers that they begin with.
 class FoldLines {
  public:
-  explicit FoldLines(const std::filesystem::path& path) : path_(path), in_(path) { header_ = next(); }
+  explicit FoldLines(const std::filesystem::path& path) : path_(path), in_(path) {
+    read();
+    header_ = take();
+  }
 
   const std::string& header() const { return header_; }
-  std::string next() {
-    std::string line = next_line();
-    // A class may have a line end in its name, which is in quotes then.
-    while (std::ranges::count(line, '"') % 2 != 0) line += fmt::format("\n{}", next_line());
-    return line.substr(line.find(',') + 1);
+  /// Whether the next line is there, and begins so.
+  bool begins(std::string_view text) const { return next_ && next_->starts_with(text); }
+  std::string take() {
+    if (!next_)
+      throw DataError("'{}' has too few lines: remove the row of its trial, and it is made again",
+                      path_.string());
+    std::string line = *std::move(next_);
+    read();
+    return line;
   }
 
  private:
-  std::string next_line() {
+  void read() {
     std::string line;
-    if (std::getline(in_, line)) return line;
-    throw DataError("'{}' has too few lines: remove the row of its trial, and it is made again",
-                    path_.string());
+    next_.reset();
+    if (!std::getline(in_, line)) return;
+    // A class may have a line end in its name, which is in quotes then.
+    for (std::string more; std::ranges::count(line, '"') % 2 != 0 && std::getline(in_, more);)
+      line += "\n" + more;
+    next_ = line.substr(line.find(',') + 1);
   }
 
   std::filesystem::path path_;
   std::ifstream in_;
   std::string header_;
+  std::optional<std::string> next_;
 };
 
-// `skipped`: as RecordSource has it. `positions`: those of a record that have a class each, or 0.
-void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> skipped, Index positions,
+// `skipped`: as RecordSource has it. `by_position`: lines begin with the number of a record and a position.
+void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> skipped, bool by_position,
                 const SweepState& state) {
   const SweepDirectory& directory = state.directory();
   std::vector<FoldLines> files;
@@ -87,16 +98,24 @@ void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> s
   for (Index fold = 1; fold <= count; ++fold) files.emplace_back(directory.trial(fold).root / kFoldFile);
   AtomicFile joined(directory.root / "predictions.csv");
   const std::string& header = files.front().header();
-  joined.write(fmt::format("row,fold,{}{}\n", positions > 0 ? "position," : "", header));
+  joined.write(fmt::format("row,fold,{}\n", header));
   const std::string empty(split_record({}, header).size() - 1, ',');
+  std::vector<Index> records(files.size());  // of each fold, so far
+  Index row = 0;
   Index record = 0;  // its number in the file, records that were left out counted with the others
   for (std::size_t i = 0; i < fold_of.size(); ++i, ++record) {
     for (; !skipped.empty() && skipped.front() == record; ++record) skipped = skipped.subspan(1);
     const Index fold = fold_of[i];
-    for (Index position = 0; position < std::max<Index>(1, positions); ++position) {
-      const std::string where = positions > 0 ? fmt::format("{},", position) : "";
-      joined.write(fold <= 0 ? fmt::format("{},,{}{}\n", record, where, empty)
-                             : fmt::format("{},{},{}{}\n", record, fold, where, at(files, fold - 1).next()));
+    if (fold <= 0) {
+      joined.write(fmt::format("{},,{}{}\n", by_position ? row++ : record,
+                               by_position ? std::to_string(record) : "", empty));
+    } else if (!by_position) {
+      joined.write(fmt::format("{},{},{}\n", record, fold, at(files, fold - 1).take()));
+    } else {
+      FoldLines& file = at(files, fold - 1);
+      const std::string own = fmt::format("{},", at(records, fold - 1)++);
+      while (file.begins(own))
+        joined.write(fmt::format("{},{},{},{}\n", row++, fold, record, file.take().substr(own.size())));
     }
   }
   joined.commit();
@@ -131,7 +150,8 @@ void join_fold_predictions(Communicator& comm, const SweepState& state) {
   Config config = agree(comm, [&] { return load_run_config(first, state.text()); });
   const TrainedModel trained = open_fold(comm, std::move(config), state.directory().trial(1));
   agree_on_first(comm, [&] {
-    join_files(*trained.held.fold_of, trained.validation->skipped(), trained.loss->form().positions, state);
+    join_files(*trained.held.fold_of, trained.validation->skipped(), trained.loss->form().positions > 0,
+               state);
   });
 }
 

@@ -31,10 +31,11 @@ struct LoadedTensors {
   std::vector<std::string> differences;  // of the file from the whole model
 };
 
-// `whole`: the layout of the model, of which `store` may be a stage.
-LoadedTensors start_from_file(const TrainOptions& options, const Layout& whole, const ParamStore& store) {
+// `model`: the whole one, of which `store` may be a stage.
+LoadedTensors start_from_file(const TrainOptions& options, const Model& model, const ParamStore& store) {
   ModelFile file(options.init);
-  if (!options.init_map.empty()) file.apply_map(options.init_map, whole);
+  if (!options.init_map.empty()) file.apply_map(options.init_map, model);
+  const Layout& whole = model.stored_layout();
   if (!options.init_rename.empty()) file.rename(whole, options.init_rename);
   std::vector<std::string> differences = file.differences(whole);
   error_if<DataError>(
@@ -140,7 +141,7 @@ void Run::initialise_weights(const CheckpointReader* checkpoint) {
     if (checkpoint != nullptr) {
       load_training_values(*checkpoint, model_, start.span(), average_ ? &*average_ : nullptr);
     } else if (starts_from_file) {
-      loaded = start_from_file(config.train, experiment_.model->stored_layout(), store);
+      loaded = start_from_file(config.train, *experiment_.model, store);
     }
   });
   if (starts_from_file) report_loaded(comm_, config.train, experiment_.model->stored_layout(), loaded);

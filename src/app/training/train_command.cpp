@@ -405,7 +405,7 @@ class TrainCommand {
       const bool summed = lost.attempt(
           "summary.json", [&] { write_file_atomically(results_.summary(), indented(summary())); });
       const bool recorded = lost.attempt("run.json", [&] { record_end(result, summary(), lost.names()); });
-      report_result(result);
+      report_result(result, output_settings(experiment_, plan_).shown.tokens);
       report_kept(result, positive);
       report_calibration(result);
       report_threshold(threshold, positive);

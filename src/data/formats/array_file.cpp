@@ -55,9 +55,11 @@ void check_features(const ArrayFile& features, const FileGroup& files, const std
                       "'{}' has {} dimensions, expected 1: the ids of one token behind the other",
                       files.records.path, features.sizes.size());
   if (files.numbers || features.sizes.size() >= 2) return;
-  throw DataError("'{}' has 1 dimension, expected at least 2 (records x features): is {} the {} of labels?{}",
-                  files.records.path, files.records.key, noun,
-                  files.labels.path.empty() ? "" : fmt::format(" Those belong to {}", files.labels.key));
+  throw DataError(
+      "'{}' has 1 dimension, expected at least 2 (records x features): is {} the {} of labels?{} "
+      "If it is ids of tokens, one behind the other, give data.tokens = \"ids\"",
+      files.records.path, files.records.key, noun,
+      files.labels.path.empty() ? "" : fmt::format(" Those belong to {}", files.labels.key));
 }
 
 // `noun`: what the other array has for each record.
@@ -105,11 +107,11 @@ Shape record_shape(const ArrayFile& features, const FileGroup& files) {
       if (dims == 2 || dims == 3) return shape;
       break;
     case RecordShape::kSequence:
-      if (dims > 2) break;
+      if (dims == 0 || dims > 2) break;
       return SequenceShape{.positions = shape.dims[0], .channels = dims == 2 ? shape.dims[1] : 1}.shape();
   }
   throw DataError("'{}' has records of {}, expected {}: change data.record", files.records.path,
-                  to_string(shape),
+                  dims == 0 ? "one number" : to_string(shape),
                   files.record == RecordShape::kImage ? "images, height x width or height x width x channels"
                                                       : "sequences, positions or positions x channels");
 }
@@ -149,6 +151,7 @@ std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::stri
   check_features(features, files, noun);
   DenseFields fields;
   fields.features = array_field(features);
+  fields.ignored = files.ignored;
   fields.shape = record_shape(features, files);
   if (!files.labels.path.empty()) {
     const ArrayFile labels = open(files.labels.path, files.labels.key);
@@ -207,7 +210,7 @@ FormatEntry array_format(std::string name, std::string help, const std::vector<s
                       "data.validation", "data.validation_labels", "data.validation_weights",
                       "data.validation_lengths", "data.test", "data.test_labels", "data.test_weights",
                       "data.test_lengths", "data.record", "data.window", "data.tokens", "data.draw",
-                      "data.token_cache"},
+                      "data.token_cache", "train.ignore_label"},
           .open = [extensions, group](const OpenRequest& request) {
             return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
           }};

@@ -116,7 +116,7 @@ class DenseReader final : public ChunkReader {
  public:
   DenseReader(const DenseFields& fields, const DenseLayout& layout, std::span<const Chunk> chunks,
               const TargetRule& rule)
-      : layout_(layout), chunks_(chunks), rule_(rule), features_(fields.features) {
+      : layout_(layout), chunks_(chunks), rule_(rule), ignored_(fields.ignored), features_(fields.features) {
     if (fields.targets) targets_.emplace(*fields.targets);
     if (fields.weights) weights_.emplace(*fields.weights);
     if (fields.lengths) lengths_.emplace(*fields.lengths);
@@ -151,18 +151,42 @@ class DenseReader final : public ChunkReader {
     const std::span<const Scalar> values = features_.scalars(i).first(static_cast<std::size_t>(counted));
     if (!std::ranges::all_of(values, [](Scalar value) { return std::isfinite(value); }))
       features_.fail_number(i);
+    if (rule_.rows > 0) check_rows(i, values);
     store(values, to);
     std::fill(to + values.size_bytes(), to + layout_.feature_bytes(), std::byte{0});
   }
 
+  void check_rows(Index i, std::span<const Scalar> values) const {
+    const auto is_row = [rows = static_cast<Scalar>(rule_.rows)](Scalar value) {
+      return value >= 0 && value < rows && value == std::floor(value);
+    };
+    const auto bad = std::ranges::find_if_not(values, is_row);
+    if (bad == values.end()) return;
+    features_.fail(
+        i, fmt::format("{:g} (number {} of the record, from 0)", *bad, bad - values.begin()),
+        fmt::format("a whole number from 0 to {}, the rows of the embedding that the model begins with",
+                    rule_.rows - 1));
+  }
+
+  // All targets of a record; NaN where there is none.
+  std::span<const Scalar> targets_of(Index i) {
+    const std::span<const Scalar> all = targets_->scalars(i);
+    if (!ignored_) return all;
+    present_.assign(all.begin(), all.end());
+    std::ranges::replace(present_, *ignored_, kMissing);
+    return present_;
+  }
+
   // Targets of padding are missing.
   void pack_targets(Index i, Index length, std::byte* to) {
-    const std::span<const Scalar> all = targets_->scalars(i);
+    const std::span<const Scalar> all = targets_of(i);
     const std::span<const Scalar> values = lengths_ ? rule_.counted(all, length) : all;
-    if (const auto bad = rule_.find_bad(values)) targets_->fail(i, bad->found, bad->expected);
+    const bool has_none = ignored_ && std::ranges::all_of(values, [](Scalar y) { return std::isnan(y); });
+    if (has_none && rule_.any_missing != nullptr) rule_.any_missing->store(true, std::memory_order_relaxed);
+    const auto bad = has_none ? std::nullopt : rule_.find_bad(values);
+    if (bad) targets_->fail(i, bad->found, bad->expected);
     store(values, to);
     if (values.size() == all.size()) return;
-    constexpr Scalar kMissing = std::numeric_limits<Scalar>::quiet_NaN();
     for (std::size_t k = values.size(); k < all.size(); ++k) store({&kMissing, 1}, to + k * sizeof(Scalar));
     if (rule_.any_missing != nullptr) rule_.any_missing->store(true, std::memory_order_relaxed);
   }
@@ -184,9 +208,13 @@ class DenseReader final : public ChunkReader {
     store(weight, to);
   }
 
+  static constexpr Scalar kMissing = std::numeric_limits<Scalar>::quiet_NaN();
+
   DenseLayout layout_;
   std::span<const Chunk> chunks_;
   TargetRule rule_;
+  std::optional<Scalar> ignored_;
+  std::vector<Scalar> present_;
   FieldReader features_;
   std::optional<FieldReader> targets_;
   std::optional<FieldReader> weights_;

@@ -60,6 +60,7 @@ struct DenseFields {
   std::optional<DenseField> targets;
   std::optional<DenseField> weights = {};  ///< one number of each record; only with targets
   std::optional<DenseField> lengths = {};  ///< one number of each record, a sequence
+  std::optional<Scalar> ignored = {};      ///< a target that means that there is none
 };
 
 class DenseSource final : public RecordSource {

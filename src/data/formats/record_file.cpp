@@ -14,6 +14,15 @@ namespace {
 
 constexpr const char* kInputKey = "--input";
 
+std::optional<Scalar> ignored_label(const DataOptions& options) {
+  if (options.ignore_label.empty()) return {};
+  const auto number = number_in<Scalar>(options.ignore_label);
+  error_if(!number,
+           "train.ignore_label: found {}, expected the number of a class that means none, as in -100",
+           in_quotes(options.ignore_label));
+  return number;
+}
+
 // The files that are asked for; all paths are empty if the config names nothing.
 FileGroup files_of(const OpenRequest& request, Labels labels) {
   const DataOptions& options = request.options;
@@ -34,7 +43,8 @@ FileGroup files_of(const OpenRequest& request, Labels labels) {
       .labels = beside("_labels", options.train_labels, options.validation_labels, options.test_labels),
       .weights = beside("_weights", options.train_weights, options.validation_weights, options.test_weights),
       .lengths = beside("_lengths", options.train_lengths, options.validation_lengths, options.test_lengths),
-      .record = options.record};
+      .record = options.record,
+      .ignored = ignored_label(options)};
   const bool no_records = files.records.path.empty();
   const bool no_labels = files.labels.path.empty();
   for (const auto& [file, noun] :

@@ -71,7 +71,8 @@ struct FileGroup {
   NamedFile weights = {};
   NamedFile lengths = {};
   RecordShape record = RecordShape::kAuto;
-  bool numbers = false;  ///< see OpenRequest
+  bool numbers = false;                ///< see OpenRequest
+  std::optional<Scalar> ignored = {};  ///< a label that means that there is none
 };
 
 /// How a format opens one file, or a group. Errors: DataError.

@@ -59,12 +59,13 @@ void check_rule(const DataOptions& data, const Vocabulary& vocabulary) {
                               : " and refuses those that are unknown");
 }
 
-TokenFile open_tokens(const std::string& path) {
-  std::optional<TokenFile> tokens = TokenFile::open(path);
-  if (tokens) return *std::move(tokens);
+// `checks`: whether they are those that were written, too.
+std::shared_ptr<const TokenFile> open_tokens(const std::string& path, bool checks) {
+  auto tokens = TokenFile::open(path);
+  if (tokens && (!checks || tokens->is_sound())) return tokens;
   throw DataError(
-      "'{}', the encoded text, cannot be mapped, or is not whole: all nodes need it: name a directory that "
-      "they share in data.token_cache",
+      "'{}', the encoded text, cannot be read, or is not as it was written: all nodes need it: name a "
+      "directory that they share in data.token_cache",
       path);
 }
 
@@ -94,14 +95,16 @@ EncodedText encode_text(const DataOptions& data, const std::string& text, const 
         data.text.cache.empty() ? std::filesystem::temp_directory_path().string() : data.text.cache;
     const bool is_empty = encoded.vocabulary->size() == 0;
     const std::string path = is_empty ? "" : encode_tokens(input, *encoded.vocabulary, directory);
-    if (is_empty || open_tokens(path).size() == 0)
+    if (is_empty || open_tokens(path, false)->size() == 0)
       throw DataError("{} names '{}', which is empty: expected a text", key, text);
     return std::vector{path, schema};
   });
+  const auto of_node = peers.share_on_node(1);  // tells who is the first of a node
+  const bool checks = peers.rank() > 0 && peers.writes_for_node(peers.rank());
   peers.agree([&] {
     if (!encoded.vocabulary) encoded.vocabulary = std::make_shared<const Vocabulary>(found[1]);
     encoded.path = found[0];
-    encoded.tokens = std::make_shared<const TokenFile>(open_tokens(found[0]));
+    encoded.tokens = open_tokens(found[0], checks);
     divide(encoded.tokens->size(), parts, encoded);
   });
   return encoded;

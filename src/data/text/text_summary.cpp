@@ -21,13 +21,14 @@ namespace {
 constexpr Index kOrders = 4;
 constexpr Index kCountedTokens = 5'000'000;
 constexpr Index kMeasuredTokens = 1'000'000;
+constexpr Index kBlock = Index{1} << 20;
 
 // Counts of what follows up to three tokens. A context, and a context with its token, are known by a hash.
 class OrderCounts {
  public:
   explicit OrderCounts(Index vocabulary) : vocabulary_(static_cast<double>(vocabulary)) {}
 
-  void count(const TokenFile& tokens, Index i) {
+  void count(std::span<const Scalar> tokens, Index i) {
     visit(tokens, i, [this](Index, std::uint64_t context, std::uint64_t with_token) {
       Context& counts = contexts_[context];
       ++counts.tokens;
@@ -36,7 +37,7 @@ class OrderCounts {
   }
 
   /// Adds what the token costs each order, in bits.
-  void measure(const TokenFile& tokens, Index i, std::array<double, kOrders>& bits) const {
+  void measure(std::span<const Scalar> tokens, Index i, std::array<double, kOrders>& bits) const {
     double probability = 1 / vocabulary_;
     visit(tokens, i, [&](Index order, std::uint64_t context, std::uint64_t with_token) {
       const auto found = contexts_.find(context);
@@ -59,11 +60,12 @@ class OrderCounts {
   };
 
   template <class Use>
-  static void visit(const TokenFile& tokens, Index i, const Use& use) {
+  static void visit(std::span<const Scalar> tokens, Index i, const Use& use) {
+    const auto id = [&](Index k) { return static_cast<Index>(at(tokens, k)); };
     std::uint64_t context = kGoldenStep;
     for (Index order = 0; order < std::min(kOrders, i + 1); ++order) {
-      if (order > 0) context = id_hash(context, tokens[i - order]);
-      use(order, context, id_hash(context ^ 1, tokens[i]));
+      if (order > 0) context = id_hash(context, id(i - order));
+      use(order, context, id_hash(context ^ 1, id(i)));
     }
   }
 
@@ -72,18 +74,26 @@ class OrderCounts {
   std::unordered_map<std::uint64_t, Index> tokens_;
 };
 
+std::vector<Scalar> read_tokens(const EncodedText& text, Range range) {
+  std::vector<Scalar> tokens(static_cast<std::size_t>(range.size()));
+  text.tokens->read(range.begin, tokens);
+  return tokens;
+}
+
 void measure_orders(const EncodedText& text, TextSummary& summary) {
-  const TokenFile& tokens = *text.tokens;
   const Vocabulary& vocabulary = *text.vocabulary;
   summary.counted = std::min(text.train.size(), kCountedTokens);
   summary.measured = std::min(text.validation.size(), kMeasuredTokens);
   OrderCounts counts(std::max<Index>(vocabulary.size(), 1));
+  std::vector<Scalar> tokens = read_tokens(text, {0, summary.counted});
   for (Index i = 0; i < summary.counted; ++i) counts.count(tokens, i);
   std::array<double, kOrders> bits{};
   double characters = 0;
-  for (Index i = text.validation.begin; i < text.validation.begin + summary.measured; ++i) {
+  const Index before = std::min(text.validation.begin, kOrders - 1);  // tokens that the first ones follow
+  tokens = read_tokens(text, {text.validation.begin - before, text.validation.begin + summary.measured});
+  for (Index i = before; i < before + summary.measured; ++i) {
     counts.measure(tokens, i, bits);
-    characters += vocabulary.characters(tokens[i]);
+    characters += vocabulary.characters(static_cast<Index>(at(tokens, i)));
   }
   if (characters == 0) return;
   for (const double each : bits) summary.bits.push_back(each / characters);
@@ -97,7 +107,7 @@ TextSummary summarise_text(const DataOptions& data, double share, Index fewest) 
   opened.text.cache = (std::filesystem::temp_directory_path() / fmt::format("trainer-{}", getpid())).string();
   const EncodedText text = encode_text(opened, data.train, "data.train",
                                        {.validation = ValidationPart{.share = share}}, nullptr, alone());
-  remove_if_there(text.path);  // it stays mapped
+  remove_if_there(text.path);  // it stays open
   remove_if_there(opened.text.cache);
   const TokenFile& tokens = *text.tokens;
   error_if<DataError>(tokens.size() < fewest,
@@ -106,12 +116,11 @@ TextSummary summarise_text(const DataOptions& data, double share, Index fewest) 
   const Vocabulary& vocabulary = *text.vocabulary;
   const bool has_stand_in = vocabulary.replaces();
   TextSummary summary{.tokens = tokens.size(), .vocabulary = vocabulary.size() - (has_stand_in ? 1 : 0)};
-  double characters = 0;
-  for (Index i = 0; i < tokens.size(); ++i) {
-    summary.unseen += has_stand_in && tokens[i] == vocabulary.size() - 1 ? 1 : 0;
-    characters += vocabulary.characters(tokens[i]);
+  for (Index begin = 0; begin < tokens.size(); begin += kBlock) {
+    for (const Scalar id : read_tokens(text, {begin, std::min(begin + kBlock, tokens.size())}))
+      summary.unseen += has_stand_in && static_cast<Index>(id) == vocabulary.size() - 1 ? 1 : 0;
   }
-  summary.characters = static_cast<Index>(characters);
+  if (vocabulary.kind() != TokenKind::kIds) summary.characters = count_characters(text.paths);
   measure_orders(text, summary);
   return summary;
 }

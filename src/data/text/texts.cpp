@@ -73,8 +73,7 @@ class TokenWindows final : public RecordSource {
   static constexpr Index kMaxNames = 1000;
 
   void write(Index begin, Scalar* to) const {
-    const TokenFile& tokens = *text_.tokens;
-    for (Index i = 0; i < window_; ++i) to[i] = static_cast<Scalar>(tokens[begin + i]);
+    text_.tokens->read(begin, {to, static_cast<std::size_t>(window_)});
   }
 
   EncodedText text_;
@@ -194,6 +193,7 @@ DataKind text_kind() {
             const DataOptions defaults;
             return std::vector<KindRefusal>{
                 {data.format == "text" && data.text.tokens == "ids", "data.tokens ids with a text"},
+                {data.text.tokens == "ids" && data.record != RecordShape::kAuto, "data.record with tokens"},
                 {data.text.draw == "anywhere" && data.audit, "data.audit with data.draw anywhere"},
                 {data.memory == MemoryMode::kStream, "data.memory stream with tokens"},
                 {!data.augment.empty(), "data.augment with tokens"},

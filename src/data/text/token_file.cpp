@@ -4,15 +4,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -39,6 +39,23 @@ struct Footer {
   std::uint64_t hash = 0;
 };
 
+// False if the file ends before.
+bool read_at(int descriptor, Index offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t got = pread(descriptor, to.data(), to.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to = to.subspan(static_cast<std::size_t>(got));
+    offset += got;
+  }
+  return true;
+}
+
+// The hash of tokens whose blocks, of kTextBlock bytes but for the last, are added in order.
+std::uint64_t add_block(std::uint64_t hash, std::string_view block) {
+  return mix_bits(hash ^ hash_text(block));
+}
+
 struct TextPlace {
   const std::string& file;
   Index byte;
@@ -62,15 +79,17 @@ bool visit_file(const std::string& file, TokenKind kind, const Use& use) {
     last = got < room.size();
     const std::string_view text(block.data(), kept + got);
     const bool marked = first == 0 && kept == 0 && kind != TokenKind::kBytes;
-    if (marked && (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")))
-      TextPlace{file, 0}.fail(describe_no_text(text));
+    if (marked && !marked_encoding(text).empty()) TextPlace{file, 0}.fail(describe_no_text(text));
     std::size_t begin = marked && text.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a mark of UTF-8 is no text
     while (begin < text.size() && (last || text.size() - begin >= kTokenBytes)) {
       const std::string_view rest = text.substr(begin);
       const TextPlace place{file, first + static_cast<Index>(begin)};
       const bool single = kind <= TokenKind::kCharacters && static_cast<signed char>(rest.front()) >= 0;
       const std::size_t length = single ? 1 : token_length(kind, rest);
-      if (length == 0) place.fail(describe_no_text(rest));
+      if (length == 0) {
+        const std::size_t bad = find_no_text(rest);
+        TextPlace{file, place.byte + static_cast<Index>(bad)}.fail(describe_no_text(rest.substr(bad)));
+      }
       if (!use(rest.substr(0, length), place)) return false;
       begin += length;
     }
@@ -137,14 +156,14 @@ class TokenWriter {
     if (std::ssize(block_) == kTextBlock) flush();
   }
   void commit() {
-    flush();
+    if (!block_.empty()) flush();
     file_.write({reinterpret_cast<const char*>(&footer_), sizeof footer_});
     file_.commit();
   }
 
  private:
   void flush() {
-    footer_.hash = mix_bits(footer_.hash ^ hash_text(block_));
+    footer_.hash = add_block(footer_.hash, block_);
     file_.write(block_);
     block_.clear();
   }
@@ -154,16 +173,29 @@ class TokenWriter {
   std::string block_;
 };
 
+// What another file in its place does not have in common with it, though archives and rsync set a file's
+// time: its inode, the time of its last change, and what stands in 64 blocks over it.
+std::string describe_file(const std::string& path) {
+  constexpr Index kBlocks = 64;
+  std::string block(std::size_t{1} << 16, '\0');
+  ByteStream stream(path, Packing::kNone);
+  struct stat state {};
+  if (stat(path.c_str(), &state) != 0) throw DataError("'{}': {}", path, std::strerror(errno));
+  std::uint64_t hash = 0;
+  for (Index i = 0; i < kBlocks; ++i) {
+    stream.go_to(std::max<Index>(state.st_size - std::ssize(block), 0) / (kBlocks - 1) * i);
+    const auto got = static_cast<std::size_t>(stream.read(std::as_writable_bytes(std::span(block))));
+    hash = add_block(hash, std::string_view(block).substr(0, got));
+  }
+  return fmt::format("{} {} {}.{} {}.{} {:x}", state.st_size, state.st_ino, state.st_mtim.tv_sec,
+                     state.st_mtim.tv_nsec, state.st_ctim.tv_sec, state.st_ctim.tv_nsec, hash);
+}
+
 std::string name_of(const TokenInput& input, const Vocabulary& vocabulary) {
   std::string key = vocabulary.schema();
   for (const std::string& file : input.files) {
     const std::string path = split_array_path(file).file;
-    std::error_code error;
-    const std::string whole_path = fs::absolute(path, error).string();
-    const auto time = error ? fs::file_time_type() : fs::last_write_time(path, error);
-    if (error) throw DataError("'{}': {}", path, error.message());
-    key +=
-        fmt::format("{}\n{}\n{}\n{}\n", whole_path, file, file_bytes(path), time.time_since_epoch().count());
+    key += fmt::format("{}\n{}\n{}\n", fs::absolute(path).string(), file, describe_file(path));
   }
   std::string stem = fs::path(split_array_path(input.files.front()).file).filename().string();
   stem = stem.substr(0, std::min<std::size_t>(stem.find('.', 1), 40));
@@ -205,6 +237,16 @@ Index count_tokens(const TokenInput& input) {
   return tokens;
 }
 
+Index count_characters(const std::vector<std::string>& files) {
+  const Vocabulary bytes({.kind = TokenKind::kBytes}, {});
+  double characters = 0;
+  visit_texts({.rule = {.kind = TokenKind::kBytes}, .files = files}, [&](std::string_view byte, const auto&) {
+    characters += bytes.characters(bytes.find(byte));
+    return true;
+  });
+  return static_cast<Index>(characters);
+}
+
 Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
   const TokenKind kind = input.rule.kind;
   if (kind == TokenKind::kBytes) return {input.rule, {}};
@@ -241,7 +283,8 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
 std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
                           const std::string& directory) {
   const std::string path = (fs::path(directory) / name_of(input, vocabulary)).string();
-  if (TokenFile::open(path)) return path;
+  const auto found = TokenFile::open(path);
+  if (found && found->size() > 0 && found->is_sound()) return path;
   std::error_code error;
   create_synced_directories(directory, error);
   if (error) {
@@ -252,29 +295,54 @@ std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
   return path;
 }
 
-void TokenFile::Unmap::operator()(void* memory) const {
-  munmap(memory, bytes);
+TokenFile::TokenFile(const std::string& path)
+    : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
+
+TokenFile::~TokenFile() {
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
-std::optional<TokenFile> TokenFile::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return std::nullopt;
-  const Index bytes = lseek(descriptor, 0, SEEK_END);
-  const Index begin = bytes - Index{sizeof(Footer)};
+std::shared_ptr<const TokenFile> TokenFile::open(const std::string& path) {
+  const std::shared_ptr<TokenFile> file(new TokenFile(path));
+  struct stat state {};
+  if (file->descriptor_ < 0 || fstat(file->descriptor_, &state) != 0 || !S_ISREG(state.st_mode)) return {};
   Footer footer{.magic = 0};
-  const bool is_whole = begin >= 0 &&
-                        pread(descriptor, &footer, sizeof footer, begin) == ssize_t{sizeof footer} &&
-                        footer.magic == kMagic && footer.size * footer.width == begin;
-  const auto length = static_cast<std::size_t>(bytes);
-  void* const memory = is_whole ? mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor, 0) : MAP_FAILED;
-  close(descriptor);
-  if (memory == MAP_FAILED) return std::nullopt;
-  TokenFile file;
-  file.memory_ = {memory, Unmap{length}};
-  file.size_ = footer.size;
-  file.width_ = footer.width;
-  file.hash_ = footer.hash;
+  const Index bytes = state.st_size - Index{sizeof footer};
+  if (bytes < 0 || !read_at(file->descriptor_, bytes, std::as_writable_bytes(std::span(&footer, 1))))
+    return {};
+  if (footer.magic != kMagic || (footer.width != 2 && footer.width != 4)) return {};
+  if (bytes % footer.width != 0 || bytes / footer.width != footer.size) return {};
+  file->size_ = footer.size;
+  file->width_ = footer.width;
+  file->hash_ = footer.hash;
   return file;
+}
+
+bool TokenFile::is_sound() const {
+  std::string block;
+  std::uint64_t hash = 0;
+  for (Index begin = 0; begin < size_ * width_; begin += kTextBlock) {
+    throw_if_stopped();
+    block.resize(static_cast<std::size_t>(std::min(kTextBlock, size_ * width_ - begin)));
+    if (!read_at(descriptor_, begin, std::as_writable_bytes(std::span(block)))) return false;
+    hash = add_block(hash, block);
+  }
+  return hash == hash_;
+}
+
+void TokenFile::read(Index begin, std::span<Scalar> to) const {
+  thread_local std::vector<std::byte> bytes;
+  bytes.resize(to.size() * static_cast<std::size_t>(width_));
+  if (!read_at(descriptor_, begin * width_, bytes)) {
+    throw DataError(
+        "'{}', the encoded text, has become shorter since it was opened: start again, and it is written anew",
+        path_);
+  }
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    std::uint32_t id = 0;  // of little endian, as all that Lockstep runs on
+    std::memcpy(&id, bytes.data() + i * static_cast<std::size_t>(width_), static_cast<std::size_t>(width_));
+    to[i] = static_cast<Scalar>(id);
+  }
 }
 
 }  // namespace lockstep

@@ -1,11 +1,12 @@
-// The tokens of files as numbers of 16 or 32 bits, one behind the other in a file that is mapped into memory:
-// all processes of a node share its pages, and the system may drop any of them.
+// The tokens of files as numbers of 16 or 32 bits, one behind the other in a file of which windows are read
+// as they are needed: all processes of a node share the system's copy of it, which may drop any part. It is
+// not mapped, as a mapped file that somebody cuts ends the process by a signal, and a read one in an error.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,38 +32,40 @@ struct TokenInput {
 /// and what stands there.
 Index count_tokens(const TokenInput& input);
 
+/// Characters in all files, those of tokens that have no number among them.
+Index count_characters(const std::vector<std::string>& files);
+
 /// The vocabulary of the first `tokens`, or of so many runs of pieces.
 Vocabulary learn_vocabulary(const TokenInput& input, Index tokens);
 
 /// The 256 bytes and the pieces of a byte-pair encoding of runs with their counts, at most so many.
 std::vector<std::string> learn_pieces(const std::unordered_map<std::string, Index>& runs, Index max_pieces);
 
-/// The path, in `directory`, of the tokens of the input: it is written, in one pass, if it is not there. Its
-/// name follows from the vocabulary and from paths, sizes and times of the files.
+/// The path, in `directory`, of the tokens of the input: it is written, in one pass, if it is not there, or
+/// is damaged. Its name follows from the vocabulary and from paths, sizes, times, inodes and blocks of the
+/// files.
 std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
                           const std::string& directory);
 
-class TokenFile {
+class TokenFile : NoCopy {
  public:
-  /// Nothing if the file is not there, is not whole or cannot be mapped.
-  static std::optional<TokenFile> open(const std::string& path);
+  /// Null if the file is not there, is no regular file or is not whole.
+  static std::shared_ptr<const TokenFile> open(const std::string& path);
+  ~TokenFile();
 
   Index size() const { return size_; }
   /// Tells these tokens from others.
   std::uint64_t hash() const { return hash_; }
-  Index operator[](Index i) const {
-    return width_ == 2 ? Index{static_cast<const std::uint16_t*>(memory_.get())[i]}
-                       : Index{static_cast<const std::uint32_t*>(memory_.get())[i]};
-  }
+  /// Reads all of it. Whether the tokens are those that were written.
+  bool is_sound() const;
+  /// Reads these tokens, `to.size()` of them from `begin` on. Errors: DataError if the file is cut off.
+  void read(Index begin, std::span<Scalar> to) const;
 
  private:
-  struct Unmap {
-    std::size_t bytes;
-    void operator()(void* memory) const;
-  };
-  TokenFile() = default;
+  explicit TokenFile(const std::string& path);
 
-  std::unique_ptr<void, Unmap> memory_;
+  std::string path_;
+  int descriptor_;
   Index size_ = 0;
   Index width_ = 2;
   std::uint64_t hash_ = 0;

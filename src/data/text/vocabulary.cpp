@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <sstream>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -193,19 +194,38 @@ bool Vocabulary::add(std::string_view token, std::vector<Index>& ids) const {
 }
 
 std::vector<Index> Vocabulary::encode(std::string_view text, const std::string& name) const {
-  if (rule_.kind == TokenKind::kIds)
-    throw ConfigError("the model was trained on numbers (data.tokens = \"ids\"), for which no text is known");
+  if (rule_.kind == TokenKind::kIds) return read_ids(text, name);
   std::vector<Index> ids;
   std::size_t begin = 0;
   const auto fail = [&](const std::string& problem) {
-    throw DataError("{}, byte {}: {}", name, with_commas(static_cast<Index>(begin)), problem);
+    throw DataError("{}, character {} (byte {} counted from 0): {}", name,
+                    1 + std::ranges::count_if(text.substr(0, begin), begins_character), begin, problem);
   };
   while (begin < text.size()) {
     const std::size_t length = token_length(rule_.kind, text.substr(begin));
-    if (length == 0) fail(describe_no_text(text.substr(begin)));
+    if (length == 0) {
+      begin += find_no_text(text.substr(begin));
+      fail(describe_no_text(text.substr(begin)));
+    }
     const std::string_view token = text.substr(begin, length);
     if (!add(token, ids)) fail(describe_unknown(*this, token));
     begin += length;
+  }
+  return ids;
+}
+
+std::vector<Index> Vocabulary::read_ids(std::string_view text, const std::string& name) const {
+  std::vector<Index> ids;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    const Index id = number_in<Index>(word).value_or(-1);
+    if (id < 0 || id >= size_) {
+      throw DataError(
+          "{}, token {}: found {}, expected numbers from 0 to {} with blanks between, as in \"12 7 9\": the "
+          "model was trained on numbers (data.tokens = \"ids\"), for which no text is known",
+          name, ids.size() + 1, in_quotes(word), with_commas(size_ - 1));
+    }
+    ids.push_back(id);
   }
   return ids;
 }
@@ -239,7 +259,7 @@ std::vector<double> Vocabulary::characters() const {
 std::optional<Vocabulary> read_vocabulary(const std::string& schema) {
   if (schema.empty()) return std::nullopt;
   const Json json = parse_json<Json>(schema);
-  if (!json.is_object() || json.value("format", "") != "text") return std::nullopt;
+  if (!json.is_object() || !json.contains("format") || json["format"] != "text") return std::nullopt;
   return vocabulary_of(json);
 }
 
@@ -252,12 +272,21 @@ std::string describe_unknown(const Vocabulary& vocabulary, std::string_view toke
       word ? "word" : "character", in_quotes(token), with_commas(vocabulary.size()));
 }
 
+std::size_t find_no_text(std::string_view text) {
+  std::size_t byte = 0;
+  while (byte < text.size() && utf8_length(text.substr(byte)) > 0) byte += utf8_length(text.substr(byte));
+  return byte;
+}
+
 std::string describe_no_text(std::string_view text) {
   const std::string_view wide = marked_encoding(text);
   return fmt::format(
-      "found {}, expected UTF-8: convert the file, as with iconv -f {} -t UTF-8, or take any bytes by "
+      "found {}, expected UTF-8: {}convert the file, as with iconv -f {} -t UTF-8, or take any bytes by "
       "data.tokens = \"bytes\"",
-      in_quotes(text.substr(0, wide.empty() ? 1 : 2)), wide.empty() ? "latin1" : wide);
+      in_quotes(text.substr(0, wide.empty()       ? 1
+                               : wide == "UTF-32" ? 4
+                                                  : 2)),
+      wide.empty() ? "" : fmt::format("this is {}; ", wide), wide.empty() ? "latin1" : wide);
 }
 
 }  // namespace lockstep

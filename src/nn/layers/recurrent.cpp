@@ -108,7 +108,8 @@ class Recurrent final : public Layer {
         .reads_output = !last_,
         .cache_size = cache_size_,
         .flops = 2 * positions_ * weights,
-        .flops_of_dx = 2 * positions_ * directions_per_level_ * directions_.front().tensors[0].size()};
+        .flops_of_dx = 2 * positions_ * directions_per_level_ * directions_.front().tensors[0].size(),
+        .looks_back = !last_ && directions_per_level_ == 1};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -155,8 +156,8 @@ class Recurrent final : public Layer {
       if (!lengths.empty()) inputs.push_back(lengths);
       const std::string states = graph.add(Cell::kOnnxName, inputs, attributes, is_top && last_ ? 1 : 0);
       if (is_top && last_) return turned(states, {1, 0, 2}, {-1, width()});
-      x = is_top ? turned(states, {2, 0, 1, 3}, {-1, positions_, width()})
-                 : turned(states, {0, 2, 1, 3}, {positions_, -1, width()});
+      x = is_top ? turned(states, {2, 0, 1, 3}, {0, 0, width()})
+                 : turned(states, {0, 2, 1, 3}, {0, 0, width()});
     }
     return x;
   }

@@ -45,6 +45,7 @@ ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole, const Sho
             (style == ProgressStyle::kAuto && output_is_live() && rows_can_be_redrawn())),
       plain_(!live_ && style != ProgressStyle::kNone),
       every_line_(shown.every_line && style != ProgressStyle::kNone),
+      tokens_(shown.tokens),
       whole_(whole),
       split_(shown.validation ? Split::kValidation : Split::kTest),
       keeps_best_(shown.keeps_best),
@@ -101,7 +102,7 @@ std::string ProgressLine::pace(const Progress& progress, bool rate) const {
   if (!first_ || trained < kFirstEstimateSeconds || progress.samples <= first_->samples) return "";
   const auto done = static_cast<double>(progress.samples - first_->samples);
   const auto left = static_cast<double>(whole_.samples - progress.samples);
-  return (rate ? fmt::format("  {} samples/s", rate_text(done / trained)) : "") +
+  return (rate ? "  " + sample_rate(done / trained, tokens_) : "") +
          fmt::format("  {} left", human_seconds(seconds * left / done));
 }
 
@@ -119,11 +120,12 @@ void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   since_line_.lap();
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.5g}", *metrics.accuracy) : "";
   // The log file has these lines in any case.
-  write_log(plain_ || every_line_ ? LogLevel::kInfo : LogLevel::kDebug,
-            fmt::format("step {}/{}  epoch {:.2f}  loss {:.5g}{}  lr {:.5g}  {} samples/s{}",
-                        with_commas(metrics.progress.steps), with_commas(whole_.steps),
-                        metrics.progress.epochs, metrics.loss, accuracy, metrics.lr,
-                        rate_text(metrics.samples_per_second), last ? "" : pace(metrics.progress, false)));
+  write_log(
+      plain_ || every_line_ ? LogLevel::kInfo : LogLevel::kDebug,
+      fmt::format("step {}/{}  epoch {:.2f}  loss {:.5g}{}  lr {:.5g}  {}{}",
+                  with_commas(metrics.progress.steps), with_commas(whole_.steps), metrics.progress.epochs,
+                  metrics.loss, accuracy, metrics.lr, sample_rate(metrics.samples_per_second, tokens_),
+                  last ? "" : pace(metrics.progress, false)));
 }
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {

@@ -216,7 +216,7 @@ nlohmann::ordered_json summary_json(const RunEnd& end) {
   return json;
 }
 
-void report_result(const TrainingResult& result) {
+void report_result(const TrainingResult& result, Index tokens) {
   std::string quality;
   if (const EvalMetrics* kept = result.evaluation()) {
     const std::string at = kept->threshold ? kept->threshold->describe(kept->positive()) + "; at 0.5: " : "";
@@ -227,12 +227,12 @@ void report_result(const TrainingResult& result) {
   const std::string idle =
       time.idle > 0 ? fmt::format(", idle for other stages {:.1f} %", 100 * time.idle) : "";
   log_info(
-      "done: {}{}{}, {} in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
+      "done: {}{}{}, {} in {} ({}); time: data {:.1f} %, compute {:.1f} %, "
       "communication {:.1f} %{}, waiting {:.1f} %{}",
       quality, plural(result.progress.steps, "step"), describe_mishaps(result),
       plural(result.progress.samples, "sample"), human_seconds(result.seconds),
-      rate_text(result.samples_per_second), 100 * time.data, 100 * time.compute, 100 * time.communication,
-      hidden, 100 * time.waiting, idle);
+      sample_rate(result.samples_per_second, tokens), 100 * time.data, 100 * time.compute,
+      100 * time.communication, hidden, 100 * time.waiting, idle);
   for (const std::string& line : describe_slow_ranks(result.ranks)) log_info("{}", line);
   if (!result.workers) return;
   for (const std::string& line : worker_lines(*result.workers, result.progress.samples)) log_info("{}", line);

@@ -90,6 +90,7 @@ const numbers_of = (run) => {
     ...known("kept step", run.kept && count_text(run.kept.step)),
     ...known("time of training", run.seconds > 0 && duration_text(run.seconds)),
     ...known("samples a second", run.seconds > 0 && rate_text(run)),
+    ...known("tokens a second", token_rate(run)),
     ["state", run.state],
     ["directory", run.name],
   ];

@@ -47,6 +47,9 @@ const verdict_of = (run) => {
 };
 
 const rate_text = ({samples, seconds}) => samples < 10 * seconds ? String(+(samples / seconds).toPrecision(2)) : count_text(samples / seconds);
+// Tokens a second, of windows of a text; else nothing.
+const token_rate = (run) => value_of(run, "data.tokens") && run.seconds > 0
+  && rate_text({samples: run.samples * Number(value_of(run, "data.window")), seconds: run.seconds});
 
 // The length of the run, its model and data, and the weights that are kept.
 const story_of = (run) => {
@@ -61,7 +64,7 @@ const story_of = (run) => {
   const length = `It made ${plural_text(steps.join(" of "), "step")}`
     + (run.epochs > 0 ? `, ${plural_text(+run.epochs.toPrecision(4), "epoch")} with ${plural_text(count_text(run.samples), "sample")}` : "")
     + known("ranks", "rank", (text) => `, on ${text}`)
-    + (run.seconds > 0 ? `, in ${duration_text(run.seconds)} of training (${rate_text(run)} samples a second).` : ".");
+    + (run.seconds > 0 ? `, in ${duration_text(run.seconds)} of training (${rate_text(run)} samples${token_rate(run) ? `, ${token_rate(run)} tokens` : ""} a second).` : ".");
   const kept = !run.kept ? [] : run.kept.best && run.best
     ? [`Kept are the weights of step ${count_text(run.kept.step)}, with the best ${small_first(run.best.title)} `
       + `${value_text(run.best.measure, run.best.value)} of the validation set.`]

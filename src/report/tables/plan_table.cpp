@@ -88,6 +88,7 @@ const std::vector<ShownColumn<RunPlan>>& rows() {
       {"  training data", [](const RunPlan& p) { return human_bytes(p.memory.data); }},
       {"  evaluation", [](const RunPlan& p) { return human_bytes(p.memory.evaluation); }},
       {"  copy for checkpoints", [](const RunPlan& p) { return human_bytes(p.memory.checkpoint); }},
+      {"  program and MPI", [](const RunPlan& p) { return human_bytes(p.memory.program); }},
       {"memory per server",
        [](const RunPlan& p) { return p.dist.servers > 0 ? human_bytes(p.server_memory.total()) : ""; }},
       {"  optimizer state",

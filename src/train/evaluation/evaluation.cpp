@@ -122,6 +122,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   const Model& whole = context.model.whole();
   TargetRule rule = target_rule(context.loss, whole.output(), whole.ops().back().lengths_out);
   rule.any_missing = &any_missing;
+  rule.rows = rows_of_embedding(whole, context.normaliser);
   // Each stage loads for itself: all ranks end together if one of them cannot.
   agree(context.comm, [&] {
     RecordNeeds needs = needed_by_owner([this](Index id) { return owner(id); }, count);

@@ -63,6 +63,14 @@ TargetRule target_rule(const Loss& loss, const Shape& output, std::span<const In
           .lengths = lengths};
 }
 
+Index rows_of_embedding(const Model& model, const Normaliser& normaliser) {
+  const ModelOp& first = model.ops().front();
+  const std::vector<ParamInfo>& params = model.layout().params;
+  const auto table = std::ranges::find(params, first.path + ".weight", &ParamInfo::name);
+  const bool takes = first.name() == "embedding" && normaliser.is_identity() && table != params.end();
+  return takes ? table->shape.dims.front() : 0;
+}
+
 Index true_class(const ConstMatrix& targets, Index row) {
   return class_of({targets.data() + row * targets.cols(), static_cast<std::size_t>(targets.cols())});
 }

@@ -40,6 +40,7 @@ double TokenDrawer::choose_candidates(std::span<const Scalar> outputs) {
 }
 
 Index TokenDrawer::draw(std::span<const Scalar> outputs, Index text, Index position) {
+  if (options_.tokens > 0) outputs = outputs.first(static_cast<std::size_t>(options_.tokens));
   const bool finite = std::ranges::all_of(outputs, [](Scalar value) { return std::isfinite(value); });
   if (!finite) {
     throw DataError(
@@ -68,6 +69,10 @@ TextGenerator::TextGenerator(const Model& model, const DrawOptions& options, std
       next_(model, texts),
       prompt_(std::move(prompt)),
       texts_(static_cast<std::size_t>(texts)) {
+  const Index outputs = model.output().dims.back();
+  error_if(outputs < options.tokens,
+           "the model has {} outputs, and its vocabulary {} tokens: is schema.json that of this run?",
+           with_commas(outputs), with_commas(options.tokens));
   error_if(prompt_.empty(), "the prompt is empty: give at least one token");
   error_if(std::ssize(prompt_) > window_,
            "the prompt has {}, and the model sees {} (data.window): give the last part of it",

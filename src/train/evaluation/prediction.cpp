@@ -160,7 +160,9 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
         needed_by_owner([this](Index id) { return id / share_rows_ % context_.workers().size(); }, count);
     needs.part = part_;
     // No target is used; one that is missing is no fault.
-    records_ = load_records(source, {.may_miss = true}, needs, peers);
+    const TargetRule rule{.may_miss = true,
+                          .rows = rows_of_embedding(context.model.whole(), context.normaliser)};
+    records_ = load_records(source, rule, needs, peers);
   });
   agree(context.comm, [&] {
     for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(*this);

@@ -190,8 +190,11 @@ RunDirectory open_run_directory(const std::filesystem::path& root) {
   expect_run_exists(root);
   for (const std::filesystem::path& file : {run.config(), run.model()}) {
     if (is_there(file)) continue;
-    throw ConfigError("'{}' is not the directory of a finished run: it has no {}", root.string(),
-                      file.filename().string());
+    throw ConfigError("'{}' is not the directory of a finished run: it has no {}{}", root.string(),
+                      file.filename().string(),
+                      is_there(run.config()) && run.noted_checkpoints()
+                          ? fmt::format("; its last checkpoint is a model, too: '{}@last'", root.string())
+                          : "");
   }
   return run;
 }

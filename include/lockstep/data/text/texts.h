@@ -12,12 +12,12 @@ namespace lockstep {
 
 struct TextSummary {
   Index tokens = 0;
-  Index characters = 0;
+  Index characters = 0;           ///< 0 of ids, whose characters nobody knows
   Index vocabulary = 0;           ///< of the training part
   Index unseen = 0;               ///< tokens held back that the training part does not have
   Index counted = 0;              ///< tokens, from the front, that the models have counted
   Index measured = 0;             ///< tokens held back that they are measured on
-  std::vector<double> bits = {};  ///< per character, of orders 0 to 3
+  std::vector<double> bits = {};  ///< per character, of ids per token, of orders 0 to 3
 };
 
 /// Reads the text of data.train, whose last tokens, `share` of all, are held back. An order-k model counts

@@ -65,8 +65,8 @@ class Vocabulary {
   /// Adds the numbers of what token_length() has cut: one, or those of a run's pieces. False: it is not
   /// known, and nothing stands for it.
   bool add(std::string_view token, std::vector<Index>& ids) const;
-  /// The numbers of a text's tokens. Errors: DataError naming the byte of `name` and what stands there;
-  /// ConfigError of numbers, which have no text.
+  /// The numbers of a text's tokens. Errors: DataError naming the character and byte of `name` and what
+  /// stands there. Of ids the text is their numbers with blanks between.
   std::vector<Index> encode(std::string_view text, const std::string& name = "the text") const;
   /// The text of tokens, U+FFFD for the one that stands for others; of numbers, these with blanks between.
   std::string decode(std::span<const Index> ids) const;
@@ -77,6 +77,8 @@ class Vocabulary {
   std::vector<double> characters() const;
 
  private:
+  std::vector<Index> read_ids(std::string_view text, const std::string& name) const;
+
   TokenRule rule_;
   std::vector<std::string> values_;
   Index size_ = 0;
@@ -90,7 +92,9 @@ std::optional<Vocabulary> read_vocabulary(const std::string& schema);
 
 /// Why a token has no number: "the character 'e' is none of the 64 that training has seen: ...".
 std::string describe_unknown(const Vocabulary& vocabulary, std::string_view token);
-/// Why a token_length() is 0.
+/// The first byte that is no UTF-8, of a text where token_length() is 0.
+std::size_t find_no_text(std::string_view text);
+/// Why it is none there.
 std::string describe_no_text(std::string_view text);
 
 }  // namespace lockstep

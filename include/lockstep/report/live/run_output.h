@@ -69,6 +69,7 @@ struct ShownProgress {
   bool validation = false;  ///< there is a validation set, and its evaluations stand in the live line
   bool keeps_best = true;   ///< the weights of the best one are the model
   bool every_line = false;  ///< all metrics and evaluations become lines
+  Index tokens = 0;         ///< of a sample, where it is a window of tokens; else 0
 };
 
 class ProgressLine final : public Observer {
@@ -98,6 +99,7 @@ class ProgressLine final : public Observer {
   bool live_;
   bool plain_;
   bool every_line_;
+  Index tokens_;
   Progress whole_;
   std::optional<Progress> first_;  // the first step that was seen, where a resumed run starts
   double first_seconds_ = 0;       // when it ended, by since_start_
@@ -238,8 +240,9 @@ struct RunEnd {
 /// The content of summary.json.
 nlohmann::ordered_json summary_json(const RunEnd& end);
 
-/// The evaluation of the kept weights in one line, how training went, and slow ranks.
-void report_result(const TrainingResult& result);
+/// The evaluation of the kept weights in one line, how training went, and slow ranks. `tokens`: as
+/// ShownProgress has them.
+void report_result(const TrainingResult& result, Index tokens = 0);
 /// Rank 0: which weights the model has, and why the run ended early, if it did. `positive`: the class that is
 /// yes.
 void report_kept(const TrainingResult& result, const std::string& positive);

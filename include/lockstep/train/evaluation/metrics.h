@@ -11,6 +11,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/data/loading/augmenter.h"
 #include "lockstep/data/windows/time_windows.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/math/matrix.h"
@@ -169,6 +170,9 @@ struct LossSums {
 /// The rule that a loss sets for the targets of a model with such an output. `lengths`: ModelOp::lengths_out
 /// of its last op, which outlives the rule.
 TargetRule target_rule(const Loss& loss, const Shape& output, std::span<const Index> lengths = {});
+
+/// The rows of the embedding that takes records as they are, TargetRule::rows; 0: there is none.
+Index rows_of_embedding(const Model& model, const Normaliser& normaliser);
 
 /// The weight of the rows whose prediction is right, of those with several outputs the share of them that is;
 /// where a target is missing, nothing is. kValue targets: 0.

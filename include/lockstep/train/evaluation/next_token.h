@@ -22,6 +22,7 @@ struct DrawOptions {
   double top_p = 1;  ///< only the fewest of the most likely whose probabilities add up to this much
                      ///< (nucleus sampling, Holtzman et al. 2020), after top_k
   std::uint64_t seed = 1;
+  Index tokens = 0;  ///< the first outputs, so many, stand for tokens, and others are never drawn; 0: all do
 };
 
 /// Draws tokens. A draw depends on the options, the text's number and the position alone: texts that are
@@ -30,7 +31,8 @@ class TokenDrawer {
  public:
   explicit TokenDrawer(const DrawOptions& options) : options_(options) {}
 
-  /// `outputs`: of each token, before softmax. Errors: DataError if one is not a finite number.
+  /// `outputs`: of each token, before softmax, and behind them those that stand for none. Errors: DataError
+  /// if that of a token is not a finite number.
   Index draw(std::span<const Scalar> outputs, Index text, Index position);
 
  private:
@@ -48,7 +50,8 @@ class TokenDrawer {
 class TextGenerator {
  public:
   /// `model` outlives it. `prompt`: numbers of tokens. Errors: ConfigError for a model that cannot go on from
-  /// one position to the next, and for a prompt that is empty or longer than its positions.
+  /// one position to the next or has fewer outputs than tokens, and for a prompt that is empty or longer than
+  /// its positions.
   TextGenerator(const Model& model, const DrawOptions& options, std::vector<Index> prompt, Index texts);
 
   /// The texts are the prompt again, which the model with these values goes on with. They stay where they are

@@ -70,8 +70,9 @@ struct MemoryPlan {
   Index data = 0;        ///< records and prepared batches
   Index evaluation = 0;  ///< records, activations and scores
   Index checkpoint = 0;  ///< the copy that is written while training goes on
+  Index program = 0;     ///< the program, its libraries and MPI, without all of the above
   Index total() const {
-    return weights + optimizer + gradients + activations + data + evaluation + checkpoint;
+    return weights + optimizer + gradients + activations + data + evaluation + checkpoint + program;
   }
 };
 

@@ -74,8 +74,9 @@ struct TensorSource {
 };
 
 /// The tensors of a GPT-2 as Hugging Face's transformers writes it, for those of a model of the preset gpt's
-/// layers, in its order. Errors: ConfigError if `layout` has not as many as such a model.
-std::vector<TensorSource> gpt2_sources(const Layout& layout);
+/// layers, in its order. Errors: ConfigError if `model` has not as many as such a model, or computes
+/// something else with them.
+std::vector<TensorSource> gpt2_sources(const Model& model);
 
 /// A safetensors file, written here or elsewhere. Only its header is held in memory.
 class ModelFile {
@@ -94,10 +95,10 @@ class ModelFile {
   /// say. Errors: ConfigError if one is no such text or renames nothing, or if two tensors would be one of
   /// the file; DataError if the file has none of the tensors that a text names.
   void rename(const Layout& layout, const std::vector<std::string>& texts);
-  /// From here on tensors of `layout` have the names and the order of numbers that `program` writes, as
-  /// train.init_map says. Errors: ConfigError if no such program is known, or if `layout` is no model of its
-  /// kind.
-  void apply_map(const std::string& program, const Layout& layout);
+  /// From here on tensors of `model` have the names and the order of numbers that `program` writes, as
+  /// train.init_map says. Errors: ConfigError if no such program is known, or if `model` is none of its kind;
+  /// DataError if the file has a head of its own, and the model shares the embedding.
+  void apply_map(const std::string& program, const Model& model);
   /// The reasons why the file cannot fill the layout, one line for each missing, surplus and misshapen
   /// tensor.
   std::vector<std::string> differences(const Layout& layout) const;
@@ -112,6 +113,7 @@ class ModelFile {
 
  private:
   TensorSource source_of(const ParamInfo& param) const;
+  bool are_equal(const std::string& one, const std::string& other) const;
 
   std::filesystem::path path_;
   std::unique_ptr<ByteStream> file_;
