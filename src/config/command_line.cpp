@@ -117,7 +117,7 @@ void take_operands(const CommandEntry& words, CommandLine& line) {
            file ? "file" : "directory of a run", words.usages.front().words);
 }
 
-// What the command would drop without a word.
+// Keys that the command would drop without a word.
 void refuse_unused(const CommandEntry& words, const CommandLine& line) {
   const char* const instead = words.has_flag("model")            ? "takes the weights of the run"
                               : words.operand.starts_with("run") ? "shows runs as they are"

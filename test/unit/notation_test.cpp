@@ -20,10 +20,8 @@ TEST(Notation, CountsMergeAsIfSeenAtOnce) {
   MessageReader reader(message.bytes());
   NotationCounts read;
   reader(read);
-  EXPECT_EQ(std::tuple(read.best()->notation, read.best()->texts,
-                       read.best()->example),
-            std::tuple(whole.best()->notation, whole.best()->texts,
-                       whole.best()->example));
+  EXPECT_EQ(std::tuple(read.best()->notation, read.best()->texts, read.best()->example),
+            std::tuple(whole.best()->notation, whole.best()->texts, whole.best()->example));
   EXPECT_EQ(std::tuple(read.others().by_count().size(), read.other_example(), read.best_date()->texts),
             std::tuple(3U, "2024-01-31", 1));
   EXPECT_EQ(std::tuple(read.best_date()->example, read.no_dates().distinct(), read.leading_zeros()),

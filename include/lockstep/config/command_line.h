@@ -28,7 +28,8 @@ struct CommandEntry {
   std::vector<Usage> usages;       ///< never empty
   std::vector<std::string> needs;  ///< flags that it cannot do without
   std::vector<std::string> takes;  ///< flags that it may have
-  /// Of the config that it uses, "data.*" for all that begin so, "-data.label" for one but that; empty: any.
+  /// Keys of the config that it uses, "data.*" for all that begin so, "-data.label" for one but that; empty:
+  /// any.
   std::vector<std::string> keys;
   /// After its name: "file", "model" or "run" (one), "runs" (one or more), perhaps "topic"; "" for nothing.
   std::string operand;

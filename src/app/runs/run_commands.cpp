@@ -89,7 +89,7 @@ class Screen : NoCopy {
   bool has_keys_ = false;
 };
 
-// What is read of the runs stays as it is.
+// The files of runs that are read stay as they are.
 void check_outputs_of_runs(const CommandLine& line, const std::vector<std::filesystem::path>& runs) {
   std::vector<std::string> files;
   for (const std::filesystem::path& run : runs) add_files_of_run(files, {run});

@@ -28,7 +28,7 @@ void add_files(std::vector<std::string>& files, const std::vector<std::string>& 
   for (const std::string& path : paths) files.push_back(split_array_path(path).file);
 }
 
-// What cannot be found is not replaced; opening it says why.
+// A file that cannot be found is not replaced; opening it says why.
 void add_files(std::vector<std::string>& files, const std::string& named, const std::string& key) {
   try {
     if (!named.empty()) add_files(files, list_files(named, {}, key));

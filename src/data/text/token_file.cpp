@@ -173,7 +173,7 @@ class TokenWriter {
   std::string block_;
 };
 
-// What another file in its place does not have in common with it, though archives and rsync set a file's
+// Another file in its place does not have this in common with it, though archives and rsync set a file's
 // time: its inode, the time of its last change, and what stands in 64 blocks over it.
 std::string describe_file(const std::string& path) {
   constexpr Index kBlocks = 64;

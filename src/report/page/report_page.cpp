@@ -192,7 +192,7 @@ std::string text_at(const Json& json, const char* name) {
   return found.is_string() ? found.get<std::string>() : "";
 }
 
-// What a model of one yes or no says at its threshold on this set; null where it has none.
+// The answers of a model of one yes or no at its threshold on this set; null where it has none.
 Json threshold_json(const Json& result, const std::string& split) {
   const Json evaluation = part_of(result, "evaluation");
   const Json at = part_of(evaluation, "threshold");

@@ -65,7 +65,7 @@ struct SeriesSummary {
   std::string last;
   std::string step;          ///< the usual one: "1 day"
   Index missing_labels = 0;  ///< before the last known one of their series
-  std::vector<Note> notes;  ///< on gaps and irregular steps
+  std::vector<Note> notes;   ///< on gaps and irregular steps
   std::vector<Season> seasons;
 };
 

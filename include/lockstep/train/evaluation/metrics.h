@@ -229,8 +229,8 @@ struct TrainMetrics {
 /// another number of classes.
 std::string positive_class_of(Index classes, const std::vector<std::string>& names);
 
-/// What a model of one yes or no says with yes from another probability on than a half. Shares count samples
-/// by their weights, and are NaN where there is nothing to share.
+/// The answers of a model of one yes or no with yes from another probability on than a half. Shares count
+/// samples by their weights, and are NaN where there is nothing to share.
 struct ThresholdAnswers {
   double threshold = 0;
   double accuracy = 0;

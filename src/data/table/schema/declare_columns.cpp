@@ -177,7 +177,7 @@ void forget_scale(std::string_view key, const std::vector<Term>& terms, TableCol
   column.keeps_number = scales;
 }
 
-// Of such words the last would win without a word.
+// The last one of such words would win in silence.
 void refuse_several(std::string_view key, std::string_view text, const std::vector<Term>& terms) {
   static const std::vector<std::set<std::string>> kOneOf{{"standard", "minmax", "log", "robust", "none"},
                                                          {"numeric", "categorical", "ignore"},

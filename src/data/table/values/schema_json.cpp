@@ -3,7 +3,8 @@
 // only where it is true:
 //
 //   {"version": 1, "missing_values": [text, ...], "columns": [column, ...],
-//    "windows": {"window", "horizon", "series": [name], "future": [name], "steps": [text]}}, these only where there are any
+//    "windows": {"window", "horizon", "series": [name], "future": [name], "steps": [text]}}, these only where
+//    there are any
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
 //            "notation": {"decimal", "thousands", "prefix", "suffix"}, "missing_values": [text],
 //            "date": {"form", "parts", "before"}, "quartiles": [lower, median, upper], "count",

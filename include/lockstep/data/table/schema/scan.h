@@ -132,7 +132,7 @@ struct ColumnGuess {
   std::string mixture = {};  ///< that it has numbers of two kinds, which somebody has to declare; or ""
 };
 ColumnGuess guess_column(const ColumnSummary& summary, bool label, const FileSigns& file);
-/// What the columns of a table say together. `separator`: of its fields.
+/// The signs in the columns of a table, together. `separator`: of its fields.
 FileSigns signs_of(const Scan& scan, std::span<const TableColumn> columns, char separator);
 
 /// Gives the column the kind that is guessed, and what belongs to it.

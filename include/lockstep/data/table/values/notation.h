@@ -174,7 +174,7 @@ struct NumberNotation {
 /// between thousands may be a no-break space, an apostrophe that of typography (U+2019).
 std::optional<double> parse_number(std::string_view text, const NumberNotation& notation);
 
-/// What a file says of how its numbers are written, beside one of its columns.
+/// How a file writes its numbers, as its columns show together.
 struct FileSigns {
   char separator = ',';        ///< of the fields
   bool decimal_comma = false;  ///< some column has decimal commas, such as 31,9

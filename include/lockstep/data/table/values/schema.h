@@ -131,8 +131,8 @@ struct TableSchema {
   std::vector<std::string> describe() const;
 };
 
-/// The texts that stand for a missing value in a category, too: an empty one, and those that `missing` has beside
-/// the usual ones. None, NA, "." and their like name something as often as they name nothing.
+/// The texts that stand for a missing value in a category, too: an empty one, and those that `missing` has
+/// beside the usual ones. None, NA, "." and their like name something as often as they name nothing.
 std::vector<std::string> missing_in_categories(const std::vector<std::string>& missing);
 
 /// l(x) = sign(x) log(1 + |x|), the logarithm that takes every number.

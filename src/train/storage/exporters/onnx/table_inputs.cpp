@@ -200,7 +200,8 @@ std::string add_category(OnnxGraph& graph, const TableColumn& column,
 
 // The features of a date or a category.
 std::string add_other(OnnxGraph& graph, const TableColumn& column, const TableSchema& schema) {
-  return column.date ? add_date(graph, column) : add_category(graph, column, missing_in_categories(schema.missing_values));
+  return column.date ? add_date(graph, column)
+                     : add_category(graph, column, missing_in_categories(schema.missing_values));
 }
 
 // The columns that a graph takes, each with the number of its values in a record.
