@@ -125,12 +125,12 @@ def of_errors():
         ! trainer --config table.toml --data.numeric age,hours,city
         trainer --config table.toml --data.test data/new.csv
         ! trainer --config table.toml --data.strict true --data.ignore id
-        ! trainer --config arrays.toml --data.train data/short.npy
-        ! trainer --config arrays.toml --data.train_labels data/small-labels.idx
-        ! trainer --config arrays.toml --data.train_labels data/values.npy
-        ! trainer --config arrays.toml --data.train data/arrays.npz:z
-        ! trainer --config images.toml --data.train data/short-images.idx
-        ! trainer --config images.toml --data.train_labels data/train-labels-idx1-ubyte.gz
+        ! trainer --config arrays.toml --run.dir arrays --data.train data/short.npy
+        ! trainer --config arrays.toml --run.dir arrays --data.train_labels data/small-labels.idx
+        ! trainer --config arrays.toml --run.dir arrays --data.train_labels data/values.npy
+        ! trainer --config arrays.toml --run.dir arrays --data.train data/arrays.npz:z
+        ! trainer --config images.toml --run.dir arrays --data.train data/short-images.idx
+        ! trainer --config images.toml --run.dir arrays --data.train_labels data/train-labels-idx1-ubyte.gz
         trainer --config table.toml
         ! head -c 300 run/model.safetensors > short && cp short run/model.safetensors && trainer eval --model run
         ! echo '{' > run/schema.json && trainer predict --model run --input data/new.csv --output new.csv

@@ -4,18 +4,9 @@ import numpy as np
 
 from . import metrics
 from .figures import Figures, moved
-from .losses import probabilities
 from .outputs import Outputs
 from .report import Span
 from .summary import figures_of
-
-
-def yes_samples(figures):
-    """Probabilities of yes, what is yes, and weights, of the records that weigh something; single precision."""
-    p = probabilities(figures.form, figures.outputs.values)[:, -1].astype(np.float32).astype(float)
-    yes = metrics.classes_of(figures.targets) == 1 if figures.form.targets == "class" else figures.targets[:, 0] > 0.5
-    inside = figures.weights > 0
-    return p[inside], yes[inside], figures.weights[inside]
 
 
 def measure_at(measure, p, yes, weights, threshold):
@@ -27,26 +18,14 @@ def measure_at(measure, p, yes, weights, threshold):
     return 2 * balanced - 1 if measure == "youden" else balanced
 
 
-def check_answers(sheet, place, evaluation, figures, rule):
-    """What is said at the threshold."""
-    p, yes, weights = yes_samples(figures)
-    said = p >= float(rule)
-    counts = [[int((a & b).sum()) for b in (~said, said)] for a in (~yes, yes)]
-    none, wrong, missed, both = ((weights * (a & b)).sum() for a in (~yes, yes) for b in (~said, said))
-    share = lambda part, whole: float(part / whole) if whole else None
-    sheet.same(place + ".threshold", evaluation.get("threshold"), {
-        "probability": float(rule), "accuracy": float((none + both) / weights.sum()),
-        "precision": share(both, both + wrong), "recall": share(both, both + missed),
-        "f1": share(2 * both, 2 * both + wrong + missed), "confusion": counts})  # fmt: skip
-
-
 def check_threshold(sheet, run):
     shown = run.summary.get("threshold")
     evaluation = run.summary.get("evaluation") or {}
     sheet.equal("summary.json: evaluation: has a threshold", "threshold" in evaluation, bool(shown and evaluation))
     if "threshold" in evaluation and run.sets[evaluation["split"]] is not None:
         figures = figures_of(run, evaluation["split"])
-        check_answers(sheet, "summary.json: evaluation", evaluation, figures, run.metadata["threshold"])
+        right = figures.answers_at(run.metadata["threshold"])
+        sheet.same("summary.json: evaluation.threshold", evaluation["threshold"], right)
     rule = run.config.get("eval.threshold")
     if not shown:
         return
@@ -60,7 +39,7 @@ def check_threshold(sheet, run):
     if run.sets["validation"] is None:
         sheet.rename(place, "made-up data: threshold")
         return
-    p, yes, weights = yes_samples(figures_of(run, "validation"))
+    p, yes, weights = figures_of(run, "validation").yes_samples()
     kinds = np.unique(p)
     middles = np.concatenate([[kinds[0] / 2], (kinds[1:] + kinds[:-1]) / 2])
     values = np.array([measure_at(rule, p, yes, weights, t) for t in middles])

@@ -30,8 +30,8 @@ def check_evaluation(sheet, place, json, figures, config):
         sheet.number(f"{place}.{name}", json.get(name, "(missing)"), figures.named(name, k))
     if "mean_absolute_percentage_error" in wanted:
         zeros = int(are_zero(figures.labels(figures.targets)).sum())
-        of_zero = {"mean_absolute_percentage_error": zeros} if zeros else None
-        sheet.equal(f"{place}.left_out", json.get("left_out"), of_zero)
+        of_zero = {"mean_absolute_percentage_error": zeros} if zeros else {}
+        sheet.same(f"{place}.left_out", json.get("left_out", {}), of_zero)
     two = (figures.form.targets, figures.classes) in (("class", 2), ("binary", 1))
     positive = figures.names[1] if len(figures.names) == 2 else "1"
     sheet.equal(f"{place}.positive", json.get("positive"), positive if two else None)

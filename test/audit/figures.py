@@ -181,6 +181,24 @@ class Figures:
         np.add.at(table, (true, said), 1)
         return table
 
+    def yes_samples(self):
+        """Probabilities of yes, what is yes, and weights, of the records that weigh something; single precision."""
+        p = probabilities(self.form, self.outputs.values)[:, -1].astype(np.float32).astype(float)
+        yes = classes_of(self.targets) == 1 if self.form.targets == "class" else self.targets[:, 0] > 0.5
+        inside = self.weights > 0
+        return p[inside], yes[inside], self.weights[inside]
+
+    def answers_at(self, threshold):
+        """As `threshold` of an evaluation has them."""
+        p, yes, weights = self.yes_samples()
+        said = p >= float(threshold)
+        counts = [[int((a & b).sum()) for b in (~said, said)] for a in (~yes, yes)]
+        none, wrong, missed, both = ((weights * (a & b)).sum() for a in (~yes, yes) for b in (~said, said))
+        share = lambda part, whole: float(part / whole) if whole else None
+        return {"probability": float(threshold), "accuracy": share(none + both, weights.sum()),
+                "precision": share(both, both + wrong), "recall": share(both, both + missed),
+                "f1": share(2 * both, 2 * both + wrong + missed), "confusion": counts}  # fmt: skip
+
     def unsure(self):
         """How many records may be counted elsewhere, as two outputs are as good as equal."""
         value, error = self.outputs.values, self.outputs.error

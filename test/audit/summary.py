@@ -116,8 +116,19 @@ def measures_of(line):
 
 
 def kept_measures(run, split):
-    """The measures of the kept weights, with their temperature, as numbers or as ranges; None where the set was not
-    evaluated."""
+    """The measures of the kept weights, with their temperature and at their threshold, as numbers or as ranges; None
+    where the set was not evaluated."""
+    found = measures_at_half(run, split)
+    if found is None or "threshold" not in run.summary:
+        return found
+    if run.sets[split] is None:  # made-up data: viewers are held to each other
+        values = run.record["figures"][split]["values"]
+        return found | {name: value for name, value in values.items() if name.startswith("threshold.")}
+    answers = measures_of(figures_of(run, split).answers_at(run.metadata["threshold"]))
+    return found | {"threshold." + name: value for name, value in answers.items()}
+
+
+def measures_at_half(run, split):
     last, e = last_line(run, split), run.summary.get("evaluation") or {}
     if last is None:
         return None

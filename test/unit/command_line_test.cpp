@@ -155,7 +155,7 @@ TEST(CommandLine, RefusesKeysThatACommandDoesNotUse) {
                        {"--", "'trainer " + words.substr(0, words.find(' ')) + "' ", "leave it out"});
   for (const std::string words :
        {"eval a --data.test b --eval.batch 3 --run.seed 4", "predict a --input b --data.encoding utf-8",
-        "importance a --eval.metrics r2", "init a --train.lr 1 --run.dir b", "inspect a --data.decimal ,",
+        "importance a --eval.metrics auc", "init a --train.lr 1 --run.dir b", "inspect a --data.decimal ,",
         "plan --config a --run.dir b", "generate a --prompt="})
     EXPECT_EQ(error(words), "no error") << words;
   for (const std::string words :

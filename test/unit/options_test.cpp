@@ -36,7 +36,7 @@ TEST_F(Options, TheirTextsHoldNothingElse) {
   const std::set<std::string> fields{"help", "not given", "expected",    "read with", "example", "words",
                                      "hint", "alias",     "counterpart", "on resume", "marks"};
   const std::set<std::string> rules{"", "may change", "must stay", "if alike"};
-  const std::set<std::string> marks{"most-used", "exchange", "rate", "numbers", "table"};
+  const std::set<std::string> marks{"most-used", "exchange", "rate", "numbers", "table", "repeats"};
   std::set<std::string> names;
   for (const TextEntry& entry : embedded_entries("texts/options.txt")) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " stands there twice";

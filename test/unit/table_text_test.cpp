@@ -7,6 +7,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/inputs/foreign.h"
 #include "lockstep/data/table/text/row.h"
+#include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/text/text_files.h"
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -21,6 +22,20 @@ namespace lockstep::table_text_test {
 using namespace test;
 
 using Texts = std::vector<std::string>;
+
+TEST(Header, HasTheLabelsOrTheColumnsOfTheModelOrNoNumber) {
+  TableOptions options;
+  EXPECT_TRUE(is_header({"k", "x"}, options, nullptr));
+  EXPECT_FALSE(is_header({"k", "2019"}, options, nullptr));
+  TableSchema schema;
+  for (const char* name : {"k", "2019", "y"}) schema.columns.push_back({.name = name});
+  schema.columns.back().label = true;
+  EXPECT_TRUE(is_header({"2019", "k"}, options, &schema)) << "the label may be missing";
+  EXPECT_FALSE(is_header({"2019", "y"}, options, &schema));
+  options.label = {"y", "2019"};
+  EXPECT_TRUE(is_header({"2019", "y"}, options, nullptr));
+  EXPECT_FALSE(is_header({"2019", "k"}, options, nullptr));
+}
 
 TEST(Fields, TakeNumberTakesAllOrNothing) {
   FieldCursor cursor({});

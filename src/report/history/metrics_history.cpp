@@ -286,7 +286,7 @@ MetricsLine metrics_line(const Json& json) {
   line.samples = number_of(json, "samples_seen");
   if (line.kind == "ranks") line.ranks = ranks_of(json);
   for (const auto& [name, value] : json.items()) {
-    if (name == "step" || name == "epoch" || name == "samples_seen") continue;
+    if (name == "step" || name == "epoch" || name == "samples_seen" || name == "left_out") continue;
     if (name == "confusion" && value.is_array()) line.confusion = matrix_of(value);
     if (name == "workers" && value.is_array()) line.workers = workers_of(value);
     add_value(line, name, value);

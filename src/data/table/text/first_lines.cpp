@@ -217,8 +217,7 @@ std::string FirstLines::describe_header() const {
   RecordLines records(std::string_view(text_).substr(0, text_.rfind('\n') + 1), rules, 1);
   std::vector<std::vector<std::string>> rows;
   try {
-    for (std::string_view each; records.next(each) && records.line() <= kMaxLooked;)
-      rows.push_back(split_record(rules, each));
+    for (std::string_view each; records.next(each);) rows.push_back(split_record(rules, each));
   } catch (const BadRecord&) {
     return "";  // whoever reads the records reports it
   }
