@@ -243,7 +243,7 @@ void NotationCounts::count_signs(std::string_view core) {
     take_least(group_example_, core);
     return;
   }
-  ++wholes_;
+  hundreds_ += core.size() == 3 ? 1 : 0;
   large_wholes_ += core.size() > 3 ? 1 : 0;
 }
 
@@ -384,7 +384,7 @@ void NotationCounts::merge(const NotationCounts& other) {
     mine->numbers += theirs->numbers;
     mine->grouped += theirs->grouped;
   }
-  wholes_ += other.wholes_;
+  hundreds_ += other.hundreds_;
   large_wholes_ += other.large_wholes_;
   take_least(group_example_, other.group_example_);
   with_point_ += other.with_point_;
@@ -427,11 +427,11 @@ std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) c
   bool ambiguous = best == kPointAndComma && reads(kDecimalComma) == reads(best);
   if (ambiguous) {
     // People who do not separate fields by commas write decimal commas.
-    const bool mixed = may_be_grouped(',') && wholes_ > 0;
+    const bool mixed = may_be_grouped(',') && hundreds_ > 0;
     const bool decimal = file.tells() ? file.decimal_comma : !mixed && file.separator != ',';
     best = decimal ? kDecimalComma : kPointAndComma;
     ambiguous = !file.tells();
-  } else if (may_be_grouped('.') && (file.tells() ? file.decimal_comma : wholes_ > 0)) {
+  } else if (may_be_grouped('.') && (file.tells() ? file.decimal_comma : hundreds_ > 0)) {
     best = kCommaAndPoint;
     ambiguous = !file.tells();
   } else if (reads(best) <= 0) {

@@ -243,7 +243,7 @@ class NotationCounts {
 
   template <class Message>
   void pass(Message& message) {
-    message(fits_, signs_, points_, commas_, wholes_, large_wholes_, group_example_, with_point_,
+    message(fits_, signs_, points_, commas_, hundreds_, large_wholes_, group_example_, with_point_,
             leading_zeros_, beyond_double_, date_fits_, dates_, times_, zero_example_, example_,
             other_example_, affixes_, units_, unit_fits_, digit_texts_, plain_numbers_, exponents_, others_,
             no_dates_);
@@ -283,8 +283,8 @@ class NotationCounts {
   std::array<Index, kSignCount> signs_{};  // numbers with such a sign
   Signed points_;
   Signed commas_;
-  Index wholes_ = 0;        // numbers without such a sign
-  Index large_wholes_ = 0;  // of them those from 1,000 on
+  Index hundreds_ = 0;      // numbers of three digits without such a sign
+  Index large_wholes_ = 0;  // those from 1,000 on
   std::string group_example_;
   Index with_point_ = 0;  // plain numbers, which a decimal comma would not read
   Index leading_zeros_ = 0;
