@@ -22,7 +22,7 @@ RESULTS = r".*(metrics\.jsonl|(summary|run)\.json|sweep\.json|rows/.*\.json|(eva
 # (files, text that is replaced in each line, its replacement or None where the line is left out, reason)
 TEXTS = [
     (r".*log\.txt", r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ", "TIME ", "when a line was written"),
-    (PRINTED, r"[\d,]+ samples/s", "~ samples/s", "speed"),
+    (PRINTED, r"[\d,]+ samples/s(, [\d,]+ tokens/s)?", "~ samples/s", "speed"),
     (PRINTED, r"[\d,]+ a second$", "~ a second", "speed"),
     (PRINTED, r"((samples|positions), )\d+\.\d s\)", r"\1~ s)", "time of an evaluation"),
     (PRINTED, r"\bin \d+\.\d s\b", "in ~ s", "time of a run or of a command"),
@@ -46,7 +46,7 @@ TEXTS = [
     (SHOWN, r"begins on rank \d+:", "begins on rank ~:", "sweep: the rank that is free first"),
     (SHOWN, r"^(trial|fold)(.*) \d+\.\d s +(\w+)$", r"\1\2 ~ s \3", "sweep: time of a trial"),
     (r".*/(id|owner)", r"^[0-9a-f]{16}$", MASKED, "drawn by chance: tells a run from all others"),
-    (PAGE, r"in [\d.,]+ (s|ms|minutes) of training \([\d,]+ samples a second\)", "in ~ of training", "time and speed of a run"),
+    (PAGE, r"in [\d.,]+ (s|ms|minutes) of training \([\d,]+ samples(, [\d,]+ tokens)? a second\)", "in ~ of training", "time and speed of a run"),
     (PAGE, r"^(\d+ % of the time|Rank \d+ on host .* is slow)", None, "what shares of the time suggest"),
 ]
 

@@ -161,7 +161,7 @@ def last_evaluation(run):
 
 def masked(text):
     """A line of a log or a plan without its times."""
-    text = re.sub(r"[\d,.]+(?:e[+-]?\d+)? (?:h|m|s|ms|us|samples/s)\b", "-", text)
+    text = re.sub(r"[\d,.]+(?:e[+-]?\d+)? (?:h|m|s|ms|us|samples/s|tokens/s)\b", "-", text)
     return re.sub(r"; time: .*", "", text)
 
 

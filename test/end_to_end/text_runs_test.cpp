@@ -178,7 +178,7 @@ TEST_F(TextRuns, IdsAreNumbersInPromptsAndTexts) {
   Index count = 0;
   for (Index id = 0; words >> id; ++count) EXPECT_LT(id, 13);
   EXPECT_EQ(count, 303);
-  expect_failed(generate("ids", "--prompt '12 13'"), 3, {"--prompt, token 2: found '13'"});
+  expect_failed(generate("ids", "--prompt '12 13'"), 3, {"character 4 (byte 3 counted from 0): found '13'"});
   expect_failed(run_trainer(1, fmt::format("--config {} {} {} --eval.metrics bits_per_character", config,
                                            flags, directory_ / "bits")),
                 2, {"bits_per_character in eval.metrics with data.tokens ids"});

@@ -436,7 +436,7 @@ TEST_F(Gpt2Files, AreRefusedByModelsThatAreNoGpt2) {
 
 TEST_F(Gpt2Files, OfAnotherHeadAreNotForAModelThatSharesTheEmbedding) {
   const TemporaryDirectory directory;
-  const auto error_with_head = [&](Scalar changed) {
+  const auto map_with_head = [&](Scalar changed) {
     const Model untied({.layers = kBody + std::string("dense(11, bias=false)")},
                        SequenceShape{.positions = 9, .channels = 1}.shape());
     AlignedBuffer<Scalar> weights(untied.layout().size);
@@ -447,10 +447,11 @@ TEST_F(Gpt2Files, OfAnotherHeadAreNotForAModelThatSharesTheEmbedding) {
     save_model(directory / "m.safetensors", {&named, weights.span()}, untied.input());
     ModelFile file(directory / "m.safetensors");
     const Model tied({.layers = kBody + std::string("dense(11, bias=false, tie=0)")}, untied.input());
-    return error_text<DataError>([&] { file.apply_map("gpt2", tied); });
+    file.apply_map("gpt2", tied);
   };
-  EXPECT_EQ(error_with_head(0), "");
-  expect_parts(error_with_head(1), {"m.safetensors", "lm_head.weight differs from wte.weight", "tie=0"});
+  map_with_head(0);
+  expect_parts(error_text<DataError>([&] { map_with_head(1); }),
+               {"m.safetensors", "lm_head.weight differs from wte.weight", "tie=0"});
 }
 
 TEST_F(Gpt2Files, OfAnotherSizeAreListedByTheirNames) {

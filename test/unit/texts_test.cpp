@@ -204,7 +204,7 @@ TEST_F(Texts, IdsAreReadAndWrittenAsNumbers) {
   EXPECT_EQ(ids.decode(ids.encode("12 7 9")), "12 7 9");
   for (const std::string wrong : {"13", "-1", "x", "7,9", "1.5"})
     expect_parts(error_text<DataError>([&] { ids.encode("3 " + wrong, "--prompt"); }),
-                 {"--prompt, token 2", "'" + wrong + "'", "from 0 to 12"});
+                 {"--prompt, character 3 (byte 2", "'" + wrong + "'", "from 0 to 12"});
 }
 
 }  // namespace lockstep::texts_test

@@ -131,13 +131,10 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
   log_notes(sources);
-  if (comm.rank() == 0 && !trained->config.data.train_lengths.empty() && !source->info().has_lengths) {
+  if (comm.rank() == 0 && !trained->config.data.train_lengths.empty() && !source->info().has_lengths)
     log_warning(
-        "the model was trained with lengths (data.train_lengths), and --lengths is not given: all {} "
-        "positions "
-        "of each record count, padding among them",
+        "the model was trained with lengths, and --lengths is not given: all {} positions of a record count",
         source->info().features.dims.front());
-  }
   const WrittenRows written = write_predictions(comm, *trained, *source, request);
   const bool of_positions = trained->loss->form().positions > 0;
   if (comm.rank() == 0 && written.crossed > 0)

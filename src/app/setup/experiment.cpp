@@ -10,6 +10,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/formats/format.h"
 #include "lockstep/data/kinds/kind.h"
 #include "lockstep/data/loading/streamed_records.h"
 #include "lockstep/data/parts/validation_split.h"
@@ -155,8 +156,10 @@ void check_fit(Experiment& experiment) {
   }
   if (kind.has_tokens) check_embedding(experiment);
   const OutputForm form = experiment.loss->form();
+  const bool has_arrays =
+      choose_format(experiment.config.data).reads("data.train_labels") && !kind.has_tokens;
   refuse_if(!experiment.config.data.ignore_label.empty() &&
-                (kind.has_tokens || form.positions == 0 || form.targets != TargetKind::kClass),
+                (!has_arrays || form.positions == 0 || form.targets != TargetKind::kClass),
             "train.ignore_label without a class at each position");
   check_positions(experiment);
   state_class_weights(experiment);

@@ -210,7 +210,7 @@ FormatEntry array_format(std::string name, std::string help, const std::vector<s
                       "data.validation", "data.validation_labels", "data.validation_weights",
                       "data.validation_lengths", "data.test", "data.test_labels", "data.test_weights",
                       "data.test_lengths", "data.record", "data.window", "data.tokens", "data.draw",
-                      "data.token_cache", "train.ignore_label"},
+                      "data.token_cache"},
           .open = [extensions, group](const OpenRequest& request) {
             return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
           }};

@@ -17,8 +17,7 @@ constexpr const char* kInputKey = "--input";
 std::optional<Scalar> ignored_label(const DataOptions& options) {
   if (options.ignore_label.empty()) return {};
   const auto number = number_in<Scalar>(options.ignore_label);
-  error_if(!number,
-           "train.ignore_label: found {}, expected the number of a class that means none, as in -100",
+  error_if(!number, "train.ignore_label: found {}, expected a number, as -100",
            in_quotes(options.ignore_label));
   return number;
 }

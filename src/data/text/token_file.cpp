@@ -173,8 +173,8 @@ class TokenWriter {
   std::string block_;
 };
 
-// Another file in its place does not have this in common with it, though archives and rsync set a file's
-// time: its inode, the time of its last change, and what stands in 64 blocks over it.
+// Tells a file from another one in its place, whose size and time may be the same, as archives and rsync set
+// times: by its inode, the time of its last change, and what stands in 64 blocks over it.
 std::string describe_file(const std::string& path) {
   constexpr Index kBlocks = 64;
   std::string block(std::size_t{1} << 16, '\0');

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <sstream>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -39,6 +38,10 @@ std::size_t word_length(std::string_view text) {
   return length;
 }
 
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 bool begins_character(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
 }
@@ -46,7 +49,7 @@ bool begins_character(char c) {
 enum class RunKind { kBlanks, kLetters, kDigits, kMarks };
 
 RunKind run_kind(char c) {
-  if (c == ' ' || (c >= '\t' && c <= '\r')) return RunKind::kBlanks;
+  if (is_space(c)) return RunKind::kBlanks;
   if (c >= '0' && c <= '9') return RunKind::kDigits;
   return in_word(c) ? RunKind::kLetters : RunKind::kMarks;
 }
@@ -132,6 +135,7 @@ std::string to_string(TokenKind kind) {
 std::size_t token_length(TokenKind kind, std::string_view text) {
   if (kind == TokenKind::kBytes) return 1;
   if (kind == TokenKind::kPieces) return run_length(text);
+  if (kind == TokenKind::kIds) return std::ranges::find_if(text, is_space) - text.begin();
   return kind == TokenKind::kCharacters ? utf8_length(text) : word_length(text);
 }
 
@@ -171,7 +175,8 @@ std::string Vocabulary::schema() const {
 
 // Neighbours become one piece in the order in which training has learnt such pieces: lowest number first.
 bool Vocabulary::add(std::string_view token, std::vector<Index>& ids) const {
-  const Index whole = find(token);
+  const Index found = rule_.kind == TokenKind::kIds ? number_in<Index>(token).value_or(-1) : find(token);
+  const Index whole = found < size_ ? found : -1;
   if (whole >= 0) ids.push_back(whole);
   if (whole >= 0 || rule_.kind != TokenKind::kPieces) return whole >= 0;
   std::vector<std::string_view> pieces;
@@ -194,7 +199,6 @@ bool Vocabulary::add(std::string_view token, std::vector<Index>& ids) const {
 }
 
 std::vector<Index> Vocabulary::encode(std::string_view text, const std::string& name) const {
-  if (rule_.kind == TokenKind::kIds) return read_ids(text, name);
   std::vector<Index> ids;
   std::size_t begin = 0;
   const auto fail = [&](const std::string& problem) {
@@ -202,6 +206,10 @@ std::vector<Index> Vocabulary::encode(std::string_view text, const std::string& 
                     1 + std::ranges::count_if(text.substr(0, begin), begins_character), begin, problem);
   };
   while (begin < text.size()) {
+    if (rule_.kind == TokenKind::kIds && is_space(text[begin])) {
+      ++begin;
+      continue;
+    }
     const std::size_t length = token_length(rule_.kind, text.substr(begin));
     if (length == 0) {
       begin += find_no_text(text.substr(begin));
@@ -210,22 +218,6 @@ std::vector<Index> Vocabulary::encode(std::string_view text, const std::string& 
     const std::string_view token = text.substr(begin, length);
     if (!add(token, ids)) fail(describe_unknown(*this, token));
     begin += length;
-  }
-  return ids;
-}
-
-std::vector<Index> Vocabulary::read_ids(std::string_view text, const std::string& name) const {
-  std::vector<Index> ids;
-  std::istringstream words{std::string(text)};
-  for (std::string word; words >> word;) {
-    const Index id = number_in<Index>(word).value_or(-1);
-    if (id < 0 || id >= size_) {
-      throw DataError(
-          "{}, token {}: found {}, expected numbers from 0 to {} with blanks between, as in \"12 7 9\": the "
-          "model was trained on numbers (data.tokens = \"ids\"), for which no text is known",
-          name, ids.size() + 1, in_quotes(word), with_commas(size_ - 1));
-    }
-    ids.push_back(id);
   }
   return ids;
 }
@@ -264,6 +256,9 @@ std::optional<Vocabulary> read_vocabulary(const std::string& schema) {
 }
 
 std::string describe_unknown(const Vocabulary& vocabulary, std::string_view token) {
+  if (vocabulary.kind() == TokenKind::kIds)
+    return fmt::format("found {}, expected ids from 0 to {} with blanks between, as in \"12 7 9\"",
+                       in_quotes(token), vocabulary.size() - 1);
   const bool word = vocabulary.kind() == TokenKind::kWords;
   return fmt::format(
       "the {} {} is none of the {} that the vocabulary has from training: take it out of the text, or train "
@@ -283,10 +278,8 @@ std::string describe_no_text(std::string_view text) {
   return fmt::format(
       "found {}, expected UTF-8: {}convert the file, as with iconv -f {} -t UTF-8, or take any bytes by "
       "data.tokens = \"bytes\"",
-      in_quotes(text.substr(0, wide.empty()       ? 1
-                               : wide == "UTF-32" ? 4
-                                                  : 2)),
-      wide.empty() ? "" : fmt::format("this is {}; ", wide), wide.empty() ? "latin1" : wide);
+      in_quotes(text.substr(0, wide.empty() ? 1 : 2)), wide.empty() ? "" : fmt::format("this is {}; ", wide),
+      wide.empty() ? "latin1" : wide);
 }
 
 }  // namespace lockstep

@@ -336,32 +336,28 @@ void ModelFile::rename(const Layout& layout, const std::vector<std::string>& tex
   }
 }
 
-// Whether two tensors have the same numbers; true if one is not there.
-bool ModelFile::are_equal(const std::string& one, const std::string& other) const {
-  const auto a = tensors_.find(one);
-  const auto b = tensors_.find(other);
-  if (a == tensors_.end() || b == tensors_.end()) return true;
-  const auto read = [&](Range bytes) {
-    std::string text(static_cast<std::size_t>(bytes.size()), '\0');
-    read_all(*file_, path_, bytes.begin, std::as_writable_bytes(std::span(text)));
-    return text;
-  };
-  return a->second.shape == b->second.shape && read(a->second.bytes) == read(b->second.bytes);
-}
-
 void ModelFile::apply_map(const std::string& program, const Model& model) {
   error_if(program != "gpt2", "train.init_map must be gpt2, found {}", in_quotes(program));
   std::vector<TensorSource> sources = gpt2_sources(model);
   const bool is_part = tensors_.contains("transformer.wte.weight");
+  const bool shares = sources.back().name != "lm_head.weight";
+  const auto bytes_of = [&](const std::string& name) {
+    const auto found = tensors_.find(name);
+    std::string bytes(found == tensors_.end() ? 0 : static_cast<std::size_t>(found->second.bytes.size()),
+                      '\0');
+    if (!bytes.empty())
+      read_all(*file_, path_, found->second.bytes.begin, std::as_writable_bytes(std::span(bytes)));
+    return bytes;
+  };
   error_if<DataError>(
-      sources.back().name != "lm_head.weight" &&
-          !are_equal("lm_head.weight", is_part ? "transformer.wte.weight" : "wte.weight"),
+      shares && tensors_.contains("lm_head.weight") &&
+          bytes_of("lm_head.weight") != bytes_of(is_part ? "transformer.wte.weight" : "wte.weight"),
       "'{}': lm_head.weight differs from wte.weight, and the model shares the embedding: leave tie=0 out",
       path_.string());
   // Masks are no weights, and a head that shares the embedding is stored once or twice.
   const auto is_extra = [&](const std::string& name) {
     return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
-           (name == "lm_head.weight" && sources.back().name != name);
+           (name == "lm_head.weight" && shares);
   };
   std::erase_if(tensors_, [&](const auto& named) { return is_extra(named.first); });
   for (std::size_t i = 0; i < sources.size(); ++i) {

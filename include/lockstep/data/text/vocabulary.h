@@ -37,7 +37,7 @@ std::string to_string(TokenKind kind);
 inline constexpr std::size_t kTokenBytes = 80;
 
 /// Bytes of the token, or of the run of pieces, that a text, which is not empty, starts with; 0: it is no
-/// UTF-8 there. Requires that the text goes on for kTokenBytes, or to its end. Not for kIds.
+/// UTF-8 there. Requires that the text goes on for kTokenBytes, or to its end. Of kIds: up to a blank.
 std::size_t token_length(TokenKind kind, std::string_view text);
 
 class Vocabulary {
@@ -77,8 +77,6 @@ class Vocabulary {
   std::vector<double> characters() const;
 
  private:
-  std::vector<Index> read_ids(std::string_view text, const std::string& name) const;
-
   TokenRule rule_;
   std::vector<std::string> values_;
   Index size_ = 0;

@@ -113,7 +113,6 @@ class ModelFile {
 
  private:
   TensorSource source_of(const ParamInfo& param) const;
-  bool are_equal(const std::string& one, const std::string& other) const;
 
   std::filesystem::path path_;
   std::unique_ptr<ByteStream> file_;
