@@ -39,7 +39,7 @@ class ClassLoss : public Loss {
   virtual double evaluate_row(std::span<const Scalar> x, std::span<const Scalar> targets,
                               std::span<Scalar> gradient) const = 0;
 
-  static std::size_t class_named(std::span<const Scalar> targets, std::size_t classes) {
+  static std::size_t class_named(std::span<const Scalar> targets, [[maybe_unused]] std::size_t classes) {
     const auto target = static_cast<std::size_t>(targets[0]);
     assert(target < classes && "the data set checks its labels");
     return target;
