@@ -138,8 +138,8 @@ TEST_F(PipelineRuns, TakeAsManyStagesAsMemoryNeeds) {
       "dense(256) relu dense(256) relu dense(256) relu dense(4)' --train.optimizer adam --train.lr 0.001 "
       "--train.replicas 4 --train.steps 3 --checkpoint.every never --distribute.strategy allreduce ";
   const std::string alone = trained(1, deep);
-  const std::string tight = deep + "--memory-per-rank 0.0061 ";
-  expect_refused(4, tight, {"more than distribute.memory_per_rank = 0.0061 GiB", "\"auto\""});
+  const std::string tight = deep + "--memory-per-rank 0.052 ";
+  expect_refused(4, tight, {"more than distribute.memory_per_rank = 0.052 GiB", "\"auto\""});
   const std::string run = experiment_.fresh_run();
   const ProcessResult divided = succeed(4, words(run, tight + "--distribute.stages auto"));
   expect_parts(divided.output + divided.errors, {"distribute.stages = \"auto\": 2 stages, the fewest"});
@@ -179,7 +179,7 @@ TEST_F(PipelineRuns, AreCutWhereMemoryAllows) {
   };
   const auto [alone, one] = run_table(1, "");
   ASSERT_EQ(one.exit_code, 0) << one.errors;
-  const std::string tight = "--distribute.stages 2 --memory-per-rank 0.0063 ";
+  const std::string tight = "--distribute.stages 2 --memory-per-rank 0.0522 ";
   const auto [even, refused] = run_table(2, tight + "--distribute.cut 5");
   EXPECT_EQ(refused.exit_code, kExitConfig) << refused.output;
   const auto [run, cut] = run_table(2, tight);

@@ -193,6 +193,8 @@ std::map<std::string, Lines> conflicts_of_configs() {
       {"data.window_scale with a loss whose outputs are logarithms",
        windows("data.window_scale = 'last'; train.loss = 'poisson'")},
       {"data.tokens ids with a text", text("data.tokens = 'ids'")},
+      {"data.record with tokens", text("data.format = 'numpy'; data.tokens = 'ids'; data.record = 'row'")},
+      {"train.ignore_label without a class at each position", "train.ignore_label = 5"},
       {"data.audit with data.draw anywhere", text("data.draw = 'anywhere'; data.audit = true")},
       {"data.memory stream with tokens", text("data.memory = 'stream'")},
       {"data.augment with tokens", text("data.augment = 'flip'")},
@@ -267,6 +269,8 @@ TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {
   EXPECT_GT(trained, 100);
   for (const auto& [name, conflict] : conflicts_of_runs()) used.insert(name);
   for (const auto& [name, lines] : conflicts_of_configs()) used.insert(name);
+  used.insert(
+      "bits_per_character in eval.metrics with data.tokens ids");  // needs ids: end_to_end/text_runs_test
   for (const Refusal& row : refusals()) {
     EXPECT_TRUE(used.contains(row.name)) << row.name;
     EXPECT_FALSE(row.reason.empty() || row.reason.ends_with('.')) << row.name;

@@ -80,7 +80,8 @@ void complete_and_check(Config& config) {
 }  // namespace
 
 std::string other_kind(const Config& run, const Config& now) {
-  if (kind_of(run.data).name == kind_of(now.data).name) return "";
+  const bool unknown = run.data.format.empty() || now.data.format.empty();
+  if (unknown || kind_of(run.data).name == kind_of(now.data).name) return "";
   if (run.data.format != now.data.format)
     return fmt::format("data.format {}, not {}", run.data.format, now.data.format);
   return fmt::format("{}, not {}", kind_of(run.data).name, kind_of(now.data).name);

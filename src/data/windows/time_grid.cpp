@@ -143,13 +143,14 @@ TimeGrid::TimeGrid(std::span<const double> times, bool dates) {
   std::vector<std::optional<TimeGrid>> others{of_weeks(times)};
   for (const Count count : {kDays, kDaysFromEnd, kBusinessDays, kBusinessDaysFromEnd})
     others.push_back(of_months(times, count));
+  const TimeGrid* best = nullptr;
   for (std::optional<TimeGrid>& other : others) {
     if (other) other->length_ = length_;
     if (other) other->measure(times);
     if (!other || !other->fits_well() || (fits_well() && other->slots_.size() > 1)) continue;
-    *this = std::move(*other);
-    return;
+    if (best == nullptr || other->share_ > best->share_) best = &*other;
   }
+  if (best != nullptr) *this = *best;
 }
 
 TimeGrid::TimeGrid(const std::string& term) {
@@ -184,8 +185,9 @@ void TimeGrid::measure(std::span<const double> times) {
     all += between.value_or(0);
   }
   const auto pairs = static_cast<double>(times.size()) - 1;
+  share_ = static_cast<double>(fitting) / pairs;
   coverage_ = all > 0 ? static_cast<double>(fitting) / static_cast<double>(all) : 0;
-  holds_ = static_cast<double>(fitting) >= kNearlyAll * pairs && coverage_ >= kHalf;
+  holds_ = share_ >= kNearlyAll && coverage_ >= kHalf;
 }
 
 Index TimeGrid::block_of(double time) const {

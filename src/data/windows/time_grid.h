@@ -59,6 +59,7 @@ class TimeGrid {
   bool dates_ = false;
   bool holds_ = false;
   double coverage_ = 0;
+  double share_ = 0;   ///< of the steps between times that are whole ones of the pattern
   double length_ = 0;  ///< of a step; 0: there is no pair of times
   Count count_ = Count::kDays;
   Index months_ = 1;           ///< from one month with times to the next
