@@ -135,7 +135,8 @@ std::string to_string(TokenKind kind) {
 std::size_t token_length(TokenKind kind, std::string_view text) {
   if (kind == TokenKind::kBytes) return 1;
   if (kind == TokenKind::kPieces) return run_length(text);
-  if (kind == TokenKind::kIds) return std::ranges::find_if(text, is_space) - text.begin();
+  if (kind == TokenKind::kIds)
+    return static_cast<std::size_t>(std::ranges::find_if(text, is_space) - text.begin());
   return kind == TokenKind::kCharacters ? utf8_length(text) : word_length(text);
 }
 

@@ -14,6 +14,7 @@
 #include <map>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
 
 namespace lockstep {
 namespace {

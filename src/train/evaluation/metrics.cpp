@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lockstep/base/text.h"
+#include "lockstep/nn/model.h"
 
 namespace lockstep {
 namespace {
