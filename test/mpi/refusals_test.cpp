@@ -194,7 +194,7 @@ std::map<std::string, Lines> conflicts_of_configs() {
        windows("data.window_scale = 'last'; train.loss = 'poisson'")},
       {"data.tokens ids with a text", text("data.tokens = 'ids'")},
       {"data.record with tokens", text("data.format = 'numpy'; data.tokens = 'ids'; data.record = 'row'")},
-      {"train.ignore_label without a class at each position", "train.ignore_label = 5"},
+      {"train.ignore_label without a class at each position", "train.ignore_label = '5'"},
       {"data.audit with data.draw anywhere", text("data.draw = 'anywhere'; data.audit = true")},
       {"data.memory stream with tokens", text("data.memory = 'stream'")},
       {"data.augment with tokens", text("data.augment = 'flip'")},

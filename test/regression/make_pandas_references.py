@@ -17,8 +17,8 @@ PATTERNS = [
     ("D", 40, "%Y-%j"), ("B", 40, DAY), (CustomBusinessDay(weekmask="Mon Tue Wed Thu Fri Sat"), 40, DAY),
     (CustomBusinessDay(weekmask="Tue Sat"), 20, DAY), ("W-SUN", 20, DAY), ("W-WED", 20, "%G-W%V-%u"), ("2W-MON", 20, "%G-W%V"),
     ("MS", 20, "%Y-%m"), ("MS", 20, "%m/%Y"), ("MS", 20, "%Y%m"), ("ME", 20, DAY), ("BMS", 20, DAY), ("BME", 20, DAY),
-    ("SMS", 24, DAY), ("SME", 24, DAY), ("QS", 9, DAY), ("QE", 9, DAY), ("BQE", 12, DAY), ("BQS", 12, DAY), ("2ME", 12, DAY),
-    ("YS", 8, DAY), ("YE", 8, DAY), ("BYE", 12, DAY), ("h", 40, "%Y-%m-%d %H:%M"), ("h", 40, "%Y-%m-%d %I:%M %p"),
+    ("SMS", 24, DAY), ("SME", 24, DAY), ("QS", 9, DAY), ("QE", 9, DAY), ("BQE", 28, DAY), ("BQS", 28, DAY), ("2ME", 12, DAY),
+    ("YS", 8, DAY), ("YE", 8, DAY), ("BYE", 16, DAY), ("h", 40, "%Y-%m-%d %H:%M"), ("h", 40, "%Y-%m-%d %I:%M %p"),
     ("30min", 40, "%d/%m/%Y %H:%M:%S"), ("90s", 40, "%Y-%m-%dT%H:%M:%SZ"), ("250ms", 40, "%Y-%m-%d %H:%M:%S.%f"),
 ]  # fmt: skip
 

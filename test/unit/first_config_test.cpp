@@ -253,9 +253,8 @@ TEST_F(FirstConfig, RefusesFilesThatHoldNoRecords) {
   expect_parts(error(write("head.csv", "a,b,y\n")), {"holds no records"});
   EXPECT_EQ(read(directory_ / "t*.csv").records, 9) << "a pattern";
   write("tables/train/one.csv", "a,y\n1,2\n3,4\n");
-  write("tables/train/two.csv", "a,y\n1,2\n");
   write("tables/train/README", "of another project");
-  write("tables/test/one.csv", "a,y\n1,2\n");
+  for (const char* other : {"tables/train/two.csv", "tables/test/one.csv"}) write(other, "a,y\n1,2\n");
   const InitData directory = read(directory_ / "tables/train");
   EXPECT_EQ(directory.records, 3) << "all tables of a directory, and nothing else";
   EXPECT_EQ(directory.test, directory_ / "tables/test") << "the one beside it";
@@ -581,29 +580,6 @@ TEST_F(FirstConfig, APresetForTablesLearnsDaysOfDatesOfSeveralYears) {
   expect_parts(columns(1000, "tabular"), {"when: date(ymd, day, day_of_year, year, weekday)"});
   expect_parts(columns(700, "tabular"), {"when: date(ymd, day, year, weekday)"});
   expect_parts(columns(1000, ""), {"when: date(ymd, day, year, weekday)"});
-}
-
-TEST_F(FirstConfig, OfATextFollowsItsTokens) {
-  const auto chosen = [this](Index tokens, const std::string& rule, bool rare, Index window = 0) {
-    std::string text;
-    for (Index i = 0; i < tokens; ++i) text += i % 5 == 4 ? ' ' : "abcd"[i * i % 7 % 4];
-    if (rare) text[text.size() - 3] = 'z';
-    DataOptions options;
-    options.text.tokens = rule;
-    options.table.windows.window = window;
-    const InitData data = read_init_data(write("t.txt", text), options);
-    const auto settings = choose_settings(data, choose_task(data, ""), "t");
-    std::string told;
-    for (const char* key : {"data.window", "train.steps", "train.global_batch", "train.replicas",
-                            "model.preset", "model.outputs", "data.unknown"})
-      told += value(settings, key) + " ";
-    return told;
-  };
-  EXPECT_EQ(chosen(2000, "characters", false), "8 401 28 8 \"gpt\" 4  ");
-  EXPECT_EQ(chosen(12'799, "bytes", false), "32 560 32 8 \"gpt\" 256  ");
-  EXPECT_EQ(chosen(12'800, "words(9)", true), "8 450 32 8 \"gpt\" 9 \"replace\" ");
-  EXPECT_EQ(chosen(12'800, "characters", false), "64 409 22 8 \"gpt\" 4  ");
-  EXPECT_EQ(chosen(500, "characters", true, 16), "16 466 3 3 \"gpt\" 5 \"replace\" ");
 }
 
 TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {

@@ -155,7 +155,7 @@ void show_dependence(const ImportanceInputs& inputs) {
   });
   const std::vector<Scalar> found = read_feature(source, column->features.begin, inputs.comm);
   std::vector<ColumnValue> grid =
-      agree(inputs.comm, [&] { return column_values(*column, found, inputs.request.points); });
+      agree(inputs.comm, [&, shown = column] { return column_values(*shown, found, inputs.request.points); });
   ModelRunner runner(inputs.comm, trained);
   std::vector<std::vector<double>> means =
       partial_dependence(runner.prediction(), scales, source, trained.values(), column->features, grid);

@@ -371,7 +371,7 @@ Index StageMemory::bytes(Range ops, Index part) {
   // Stages at the ends alone have records, as long as none between takes the input of the model.
   const Index data = ops.begin == 0 ? before.data : ops.end == end ? behind.data : 0;
   return before.other + behind.other - whole.other + data + at(alive_, part) * activations +
-         tied_bytes(ops, part);
+         tied_bytes(ops, part) + plan_.memory.program;
 }
 
 }  // namespace lockstep
