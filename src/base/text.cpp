@@ -59,6 +59,18 @@ std::string in_lower_case(std::string_view text) {
   return lower;
 }
 
+std::string in_case_of(std::string_view model, std::string_view text) {
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto capital = [&](char c) { return is_small(c) ? static_cast<char>(c - 'a' + 'A') : c; };
+  std::string result = in_lower_case(text);
+  if (std::ranges::none_of(model, is_small)) {
+    std::ranges::transform(result, result.begin(), capital);
+  } else if (!is_small(model.front()) && !result.empty()) {
+    result.front() = capital(result.front());
+  }
+  return result;
+}
+
 bool ends_as(std::string_view path, std::string_view end) {
   return path.size() >= end.size() &&
          std::ranges::equal(path.substr(path.size() - end.size()), end, {}, lower_case, lower_case);

@@ -19,6 +19,14 @@ TEST(Text, ARateIsAWholeNumberFromTenOnAndRounded) {
   for (const auto& [rate, text] : cases) EXPECT_EQ(rate_text(rate), text);
 }
 
+TEST(Text, TakesTheCaseOfItsModel) {
+  const std::vector<std::tuple<std::string, std::string, std::string>> cases{
+      {"JAN", "Feb", "FEB"}, {"Jan", "FEB", "Feb"},  {"jan", "FEB", "feb"}, {"X", "y", "Y"},
+      {"x", "Y", "y"},       {"A.M.", "pm", "PM"},   {"1", "31", "31"},     {"st", "ND", "nd"},
+      {"Train", "", ""},     {"TRAIN", "té1", "Té1"}};
+  for (const auto& [model, text, expected] : cases) EXPECT_EQ(in_case_of(model, text), expected) << model;
+}
+
 TEST(HumanBytes, TakesTheLargestUnitThatKeepsOne) {
   EXPECT_EQ(human_bytes(0), "0 B");
   EXPECT_EQ(human_bytes(1023), "1023 B");

@@ -23,6 +23,8 @@ constexpr char lower_case(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 std::string in_lower_case(std::string_view text);
+/// ASCII text in the letters of `model`, which is not empty: all capital, the first one only, or none.
+std::string in_case_of(std::string_view model, std::string_view text);
 /// Whether a path ends so, or in one of these ways, be it in capital letters.
 bool ends_as(std::string_view path, std::string_view end);
 bool ends_as(std::string_view path, std::span<const std::string> ends);

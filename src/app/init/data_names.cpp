@@ -2,11 +2,11 @@
 // validation and test sets. A name is compared word by word: a word ends where letters do, so that "train" is
 // no part of "strain", and "x" stands in "x_train" but not in "index".
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <regex>
 
 #include "init.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/inputs/byte_stream.h"
 
 namespace lockstep {
@@ -18,22 +18,12 @@ struct Exchange {
   bool keeps_case = true;  // X becomes Y, not y
 };
 
-std::string with_case_of(const std::string& model, std::string text) {
-  const auto is_upper = [](char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; };
-  if (!is_upper(model.front())) return text;
-  const bool all = std::ranges::all_of(model, is_upper);
-  for (std::size_t i = 0; i < (all ? text.size() : 1); ++i) {
-    text[i] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[i])));
-  }
-  return text;
-}
-
 // The text with the last word `from` exchanged; nothing if it has no such word.
 std::optional<std::string> exchanged(const std::string& text, const Exchange& exchange) {
   const std::regex parts("(.*[^a-zA-Z]|)(" + exchange.from + ")([^a-zA-Z].*|)", std::regex::icase);
   std::smatch found;
   if (!std::regex_match(text, found, parts)) return std::nullopt;
-  const std::string to = exchange.keeps_case ? with_case_of(found.str(2), exchange.to) : exchange.to;
+  const std::string to = exchange.keeps_case ? in_case_of(found.str(2), exchange.to) : exchange.to;
   return found.str(1) + to + found.str(3);
 }
 

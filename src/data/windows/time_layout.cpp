@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <utility>
@@ -19,20 +18,6 @@ constexpr double kDayInSeconds = 86'400;
 constexpr Index kSecond = 1'000'000;  // microseconds
 constexpr Index kDay = 86'400 * kSecond;
 constexpr Index kPlacesOfMicroseconds = 6;
-
-bool is_upper(char c) {
-  return std::isupper(static_cast<unsigned char>(c)) != 0;
-}
-
-// In the letters of `model`: "JAN", "Jan", "jan".
-std::string with_case_of(std::string_view model, std::string text) {
-  const auto convert = [&text](int (*letter)(int)) {
-    std::ranges::transform(text, text.begin(), [letter](char c) { return static_cast<char>(letter(c)); });
-  };
-  if (model.size() > 1 && is_upper(model[0]) && is_upper(model[1])) convert(std::toupper);
-  if (!is_upper(model.front())) convert(std::tolower);
-  return text;
-}
 
 // As strftime writes a field that stands in the text as `model`; "" where it does not know it.
 std::string form_of(DateField::Kind kind, std::string_view model, bool of_weeks, bool has_half,
@@ -141,9 +126,9 @@ std::string TimeLayout::write(double time) const {
       text = fmt::format("{:06}", of_second);
       text.resize(model.size(), '0');
     }
-    const bool drops_zero = !has_zeros_ && model.size() < 3 && text.size() == 2 && text.front() == '0';
+    if (!has_zeros_ && may_lack_zeros(field.kind) && text.front() == '0') text.erase(0, 1);
     written.append(text_, copied, field.begin - copied);
-    written += with_case_of(model, drops_zero && may_lack_zeros(field.kind) ? text.substr(1) : text);
+    written += in_case_of(model, text);
     copied = field.end;
   }
   return written.append(text_, copied);
