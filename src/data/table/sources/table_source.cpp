@@ -7,14 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/inputs/byte_stream.h"
-#include "lockstep/data/message.h"
-#include "lockstep/data/table/values/number.h"
+#include "record_doubts.h"
 
 namespace lockstep {
 namespace {
@@ -37,225 +35,6 @@ void describe_labels(const TableSchema& schema, DatasetInfo& info) {
   info.target_text = fmt::format("label {} ({}{})", in_quotes(classes->name), fmt::join(shown, ", "),
                                  info.class_names.size() > kMaxShown ? ", ..." : "");
 }
-
-// Numbers of other data that lie far outside of those that the model learnt from, as they do in another unit
-// or in another column: further away than all of training's numbers are from each other.
-class FarNumbers {
- public:
-  explicit FarNumbers(const TableSchema& schema) : schema_(&schema) {
-    for (std::size_t i = 0; i < schema.columns.size(); ++i) {
-      const TableColumn& column = schema.columns[i];
-      const bool is_number = column.is_feature() && column.kind == ColumnKind::kNumeric;
-      if (!is_number || !(column.numbers.min < column.numbers.max)) continue;
-      const auto plain = [&column](double x) {  // the schema has the numbers' logarithms
-        return column.scale == Scale::kLog ? std::copysign(std::expm1(std::abs(x)), x) : x;
-      };
-      bounds_.push_back({i, plain(column.numbers.min), plain(column.numbers.max)});
-    }
-  }
-
-  // The cells of a record of that file, one for each column of the schema.
-  void add(std::span<const Cell> cells, std::size_t file) {
-    for (std::size_t i = 0; i < bounds_.size(); ++i) {
-      const auto& [cell, min, max] = bounds_[i];
-      const double number = cells[cell].number;
-      const double span = max - min;
-      if (cells[cell].is_number && (number < min - span || number > max + span))
-        found_[{file, i}].merge({.count = 1, .mean = number, .min = number, .max = number});
-    }
-  }
-
-  // *Collective.* A line for each file that has such numbers, of all ranks.
-  std::vector<std::string> describe(const TextFiles& text, PeerGroup& peers) const {
-    MessageWriter mine;
-    for (const auto& [where, outside] : found_) mine.put(Outside{where.first, where.second, outside});
-    Found all;
-    for (const Bytes& message : peers.all_gather(mine.bytes())) {
-      for (MessageReader reader(message); !reader.done();) {
-        const auto theirs = reader.take<Outside>();
-        all[{theirs.file, theirs.bounds}].merge(theirs.numbers);
-      }
-    }
-    std::map<std::size_t, std::vector<std::string>> columns;  // by file
-    for (const auto& [where, outside] : all)
-      columns[where.first].push_back(describe(bounds_[where.second], outside));
-    std::vector<std::string> lines;
-    for (const auto& [file, found] : columns) {
-      constexpr std::size_t kMaxColumns = 5;
-      const auto shown = std::span(found).first(std::min(kMaxColumns, found.size()));
-      lines.push_back(fmt::format(
-          "{}values lie far outside of those that the model learnt from: {}{}; are they in the same unit?",
-          text.files.size() == 1 ? "" : in_quotes(text.files[file].path) + ": ", fmt::join(shown, "; "),
-          found.size() > shown.size() ? fmt::format("; and {} columns more", found.size() - shown.size())
-                                      : ""));
-    }
-    return lines;
-  }
-
- private:
-  struct Bounds {  // of the training data
-    std::size_t cell;
-    double min, max;
-  };
-  struct Outside {  // numbers of a file that lie outside
-    std::size_t file, bounds;
-    NumberStats numbers;
-  };
-  using Found = std::map<std::pair<std::size_t, std::size_t>, NumberStats>;  // by file and bounds
-
-  std::string describe(const Bounds& bounds, const NumberStats& outside) const {
-    const TableColumn& column = schema_->columns[bounds.cell];
-    const auto text = [&column](double number) {
-      return column.date ? write_date(number, column.date->form) : fmt::format("{:.6g}", number);
-    };
-    const std::string range =
-        outside.min == outside.max ? text(outside.min) : text(outside.min) + " to " + text(outside.max);
-    return fmt::format("{} has {} in {}, in training {} to {}", in_quotes(column.name), range,
-                       plural(outside.count, "record"), text(bounds.min), text(bounds.max));
-  }
-
-  const TableSchema* schema_;
-  std::vector<Bounds> bounds_;
-  Found found_;
-};
-
-// Columns of other data that are empty more often than in training, and numbers that may be read otherwise
-// than they are written.
-class OddColumns {
- public:
-  explicit OddColumns(const TableSchema& schema) : schema_(&schema), counts_(schema.columns.size()) {
-    for (const TableColumn& column : schema.columns) {
-      if (column.kind == ColumnKind::kNumeric && !column.label)
-        trained_ = std::max(trained_, column.numbers.count + column.missing);
-    }
-  }
-
-  // `unseen`: how many values of each column so far training had not.
-  void add(std::span<const Cell> cells, std::span<const Index> unseen) {
-    const bool is_coming =
-        schema_->windows &&
-        std::ranges::all_of(schema_->targets(), [&](std::size_t label) { return cells[label].missing; });
-    ++records_;
-    coming_ += is_coming ? 1 : 0;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      Counts& counts = counts_[i];
-      counts.missing += cells[i].missing ? 1 : 0;
-      counts.missing_ahead += is_coming && cells[i].missing ? 1 : 0;
-      if (unseen[i] > 0 && counts.unseen.empty()) counts.unseen = cells[i].text;
-      counts.plain +=
-          schema_->columns[i].notation && has_no_affix(*schema_->columns[i].notation, cells[i]) ? 1 : 0;
-      if (!cells[i].is_number) continue;
-      const double number = std::abs(cells[i].number);
-      const auto has_places = [number](double unit) {
-        return std::abs(number * unit - std::round(number * unit)) < 1e-6;
-      };
-      const bool of_thousandths = number >= 1 && has_places(1000) && !has_places(100);
-      counts.of_thousandths += of_thousandths ? 1 : 0;
-      counts.others += number >= 1000 || !has_places(1000) || (number < 1 && !has_places(1)) ? 1 : 0;
-      if (of_thousandths) counts.example = cells[i].number;
-    }
-  }
-
-  // A value of this rank that training had not, "" or ", such as 'x'": with one that is the same number.
-  std::string unseen_example(std::size_t i) const {
-    const std::string& text = counts_[i].unseen;
-    if (text.empty()) return "";
-    const auto number = parse_number(text);
-    const auto is_it = [&number](const std::string& value) {
-      return number && parse_number(value) == number;
-    };
-    const std::vector<std::string>& values = schema_->columns[i].values;
-    const auto twin = std::ranges::find_if(values, is_it);
-    return fmt::format(", such as {}{}", in_quotes(text),
-                       twin == values.end() ? "" : fmt::format(" (training has {})", in_quotes(*twin)));
-  }
-
-  // *Collective.* A line for each kind of oddity. Errors: DataError, the same on all ranks, if a column that
-  // is known ahead is empty in all coming records.
-  std::vector<std::string> describe(const std::string& name, PeerGroup& peers) {
-    std::vector<Index> sums{records_, coming_};
-    for (const Counts& each : counts_)
-      sums.insert(sums.end(),
-                  {each.missing, each.missing_ahead, each.of_thousandths, each.others, each.plain});
-    sums = sum_over_ranks(sums, peers);
-    std::vector<std::string> empty;
-    std::vector<std::string> lines;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      const TableColumn& column = schema_->columns[i];
-      const std::span<const Index> of = std::span(sums).subspan(2 + 5 * i, 5);
-      if (!column.is_feature()) continue;
-      if (schema_->windows && std::ranges::count(schema_->windows->future, column.name) > 0)
-        peers.agree([&] { refuse_empty_ahead(name, column, sums[1], of[1]); });
-      if (is_emptier(column, of[0], sums[0]))
-        empty.push_back(fmt::format("{} in {} of {} records, in training in {} of {}", in_quotes(column.name),
-                                    with_commas(of[0]), with_commas(sums[0]), with_commas(column.missing),
-                                    with_commas(trained_)));
-      if (of[4] > 0 && of[4] == sums[0] - of[0])
-        lines.push_back(fmt::format(
-            "column {}: no value has the {} of the training data: are they in the same unit?",
-            in_quotes(column.name), in_quotes(column.notation->prefix + column.notation->suffix)));
-      if (may_be_thousands(column, of[2], of[3]))
-        lines.push_back(
-            fmt::format("column {}: {}{} with three places behind the point, where training has whole "
-                        "numbers up to {:.0f}: if the "
-                        "point stands between thousands, write them without it",
-                        in_quotes(column.name), plural(of[2], "number"),
-                        counts_[i].example == 0 ? "" : fmt::format(", such as {:.3f},", counts_[i].example),
-                        column.numbers.max));
-    }
-    if (!empty.empty())
-      lines.insert(lines.begin(),
-                   fmt::format("columns are empty more often than in training, and a usual value stands "
-                               "for the missing ones: {}",
-                               listed(empty, 5)));
-    return lines;
-  }
-
- private:
-  struct Counts {
-    Index missing = 0;
-    Index missing_ahead = 0;   // in records whose labels are to be forecast
-    Index of_thousandths = 0;  // numbers such as 1.049
-    Index others = 0;          // and those that 1049 would be none beside
-    Index plain = 0;           // without the sign or unit that training's have
-    std::string unseen;        // a value
-    double example = 0;
-  };
-
-  static bool has_no_affix(const NumberNotation& notation, const Cell& cell) {
-    const bool has_one = !notation.prefix.empty() || !notation.suffix.empty();
-    const auto holds = [&cell](const std::string& affix) {
-      return !affix.empty() && cell.text.find(affix) != std::string_view::npos;
-    };
-    return has_one && cell.is_number && !holds(notation.prefix) && !holds(notation.suffix);
-  }
-  bool is_emptier(const TableColumn& column, Index missing, Index records) const {
-    constexpr double kMore = 0.3;
-    if (records == 0 || trained_ == 0) return false;
-    const double usual = static_cast<double>(column.missing) / static_cast<double>(trained_);
-    return static_cast<double>(missing) / static_cast<double>(records) > usual + kMore;
-  }
-  static bool may_be_thousands(const TableColumn& column, Index of_thousandths, Index others) {
-    const auto whole = [](double number) { return number == std::floor(number); };
-    return column.is_number() && !column.notation && column.scale != Scale::kLog && of_thousandths > 0 &&
-           others == 0 && column.numbers.max >= 1000 && whole(column.numbers.max) &&
-           whole(column.numbers.min);
-  }
-  static void refuse_empty_ahead(const std::string& name, const TableColumn& column, Index coming,
-                                 Index missing) {
-    if (coming == 0 || missing < coming) return;
-    throw DataError(
-        "'{}': column {} is known ahead (data.future), and has no value in any of the {} without a label: "
-        "fill it in",
-        name, in_quotes(column.name), plural(coming, "record"));
-  }
-
-  const TableSchema* schema_;
-  Index trained_ = 0;  // records of the training data
-  Index records_ = 0;
-  Index coming_ = 0;
-  std::vector<Counts> counts_;
-};
 
 }  // namespace
 
@@ -421,8 +200,7 @@ Scan TableSource::check(const TableRequest& request) {
     const std::vector<TableColumn> none(table_.names.size(), {.name = {}, .kind = ColumnKind::kIgnored});
     take_texts(table_, request.options, none, request.name, questions->texts, peers);
   }
-  FarNumbers far(schema_);
-  OddColumns odd(schema_);
+  RecordDoubts doubts(schema_);
   std::vector<Index> unseen(schema_.columns.size());
   std::vector<std::byte> packed(static_cast<std::size_t>(encoder_->record_bytes()));
   const TableOptions& options = request.options;
@@ -434,14 +212,12 @@ Scan TableSource::check(const TableRequest& request) {
                           .check =
                               [&](std::span<const Cell> cells, const TextChunk& chunk) {
                                 encoder_->pack(cells, packed.data(), unseen);
-                                far.add(cells, chunk.file);
-                                odd.add(cells, unseen);
+                                doubts.add(cells, chunk.file, unseen);
                               },
                           .check_again =
                               [&] {
                                 unseen.assign(unseen.size(), 0);
-                                far = FarNumbers(schema_);
-                                odd = OddColumns(schema_);
+                                doubts = RecordDoubts(schema_);
                               }},
                          peers);
   if (questions != nullptr) {
@@ -453,8 +229,7 @@ Scan TableSource::check(const TableRequest& request) {
                          .columns = schema_.columns,
                          .texts = questions->texts});
   }
-  doubts_ = far.describe(table_.text, peers);
-  std::ranges::copy(odd.describe(request.name, peers), std::back_inserter(doubts_));
+  doubts_ = doubts.describe(table_.text, request.name, peers);
   const std::vector<Index> sums = sum_over_ranks(unseen, peers);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (sums[i] == 0) continue;
@@ -463,7 +238,7 @@ Scan TableSource::check(const TableRequest& request) {
         {.text = fmt::format(
              "{}, column {}: {} of {} records have a category that the training data does not have{}",
              request.name, in_quotes(name), with_commas(sums[i]), with_commas(scan.good),
-             odd.unseen_example(i)),
+             doubts.unseen_example(i)),
          .figures = {{"unseen", {{"column", name}, {"records", sums[i]}, {"of", scan.good}}}}});
   }
   if (encoder_->weighted()) {
