@@ -169,10 +169,10 @@ RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Ind
 }
 
 bool RowParser::is_missing(std::string_view text, const RowColumn& column) const {
-  if (column.reading == Reading::kText && std::ranges::count(missing_in_categories_, text) > 0) return true;
+  const std::vector<std::string>& texts =
+      column.reading == Reading::kText ? missing_in_categories_ : missing_;
   const bool may_be = (missing_sizes_ & bit_of_size(text.size())) != 0;
-  const bool counts = may_be && column.reading != Reading::kText;
-  if (counts && std::ranges::find(missing_, text) != missing_.end()) return true;
+  if (may_be && std::ranges::find(texts, text) != texts.end()) return true;
   return std::ranges::find(column.missing, text) != column.missing.end();
 }
 

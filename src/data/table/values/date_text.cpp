@@ -38,7 +38,7 @@ struct TextForm {
 constexpr std::array<TextForm, kTextDateForms> kTextForms{
     {{"ymd", 8}, {"dmy", 8}, {"mdy", 8}, {"", 0}, {"yw", 0}, {"yj", 7}, {"ym", 6}, {"my", 6}}};
 
-// How much a day is in the forms from kEpoch on, and what day 0 of the last one is from 1970 on.
+// How much a day is in the forms from kEpoch on.
 constexpr std::array kPerDay{kSecondsPerDay, kSecondsPerDay * 1e3, kSecondsPerDay * 1e6, kSecondsPerDay * 1e9,
                              1.0};
 

@@ -409,12 +409,9 @@ void NotationCounts::merge(const NotationCounts& other) {
   no_dates_.merge(other.no_dates_);
 }
 
-std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) const {
-  // Units are taken where all numbers have one.
-  Index with_units = 0;
-  for (const Affix& each : units_) with_units += each.count;
-  const bool of_units = with_units > 0 && with_units == digit_texts_ && plain_numbers_ == 0;
-  const std::array<Index, kFormCount>& fits = of_units ? unit_fits_ : fits_;
+// The form that reads most of the texts, `fits` of each; nothing if none reads any.
+std::optional<NotationCounts::Choice> NotationCounts::choose_form(std::span<const Index> fits,
+                                                                  const FileSigns& file) const {
   // A plain number with a point is none with a decimal comma, unless the point stands between thousands.
   const auto reads = [&](std::size_t form) {
     const bool comma = kNumberForms[form].decimal == ',' && kNumberForms[form].thousands != '.';
@@ -424,36 +421,48 @@ std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) c
   for (std::size_t form = 1; form < kNumberForms.size(); ++form) {
     if (reads(form) > reads(best)) best = form;
   }
-  bool ambiguous = best == kPointAndComma && reads(kDecimalComma) == reads(best);
-  if (ambiguous) {
+  if (best == kPointAndComma && reads(kDecimalComma) == reads(best)) {
     // People who do not separate fields by commas write decimal commas.
     const bool mixed = may_be_grouped(',') && hundreds_ > 0;
     const bool decimal = file.tells() ? file.decimal_comma : !mixed && file.separator != ',';
-    best = decimal ? kDecimalComma : kPointAndComma;
-    ambiguous = !file.tells();
-  } else if (may_be_grouped('.') && (file.tells() ? file.decimal_comma : hundreds_ > 0)) {
-    best = kCommaAndPoint;
-    ambiguous = !file.tells();
-  } else if (reads(best) <= 0) {
-    return std::nullopt;
+    return Choice{.form = decimal ? kDecimalComma : kPointAndComma, .ambiguous = !file.tells()};
   }
+  if (may_be_grouped('.') && (file.tells() ? file.decimal_comma : hundreds_ > 0))
+    return Choice{.form = kCommaAndPoint, .ambiguous = !file.tells()};
+  if (reads(best) <= 0) return std::nullopt;
   // Without any decimals the sign of the file is taken.
   if (best == kCommaAndSpace && reads(kPointAndSpace) == reads(best) && !file.decimal_comma)
     best = kPointAndSpace;
-  const bool shows_group = !group_example_.empty() && (ambiguous || best == kCommaAndPoint);
-  Fit fit{.notation = {.decimal = kNumberForms[best].decimal, .thousands = kNumberForms[best].thousands},
-          .texts = fits[best],
-          .ambiguous = ambiguous,
-          .decimals = best != kCommaAndPoint || commas_.numbers > 0,
-          .example = shows_group && example_.empty() ? group_example_ : example_,
-          .of_any_kind = fits[best]};
-  for (std::size_t i = 0; i < kSigns.size(); ++i) {
-    if (signs_[i] > 0) fit.signs.emplace_back(kSigns[i].second);
-  }
-  // A capital letter is the end of a code: "12A", "12B".
+  return Choice{.form = best};
+}
+
+// Whether the units are the ends of codes, a capital letter: "12A", "12B".
+bool NotationCounts::are_codes() const {
   const auto is_end_of_code = [](const Affix& each) {
     return each.suffix.size() == 1 && each.suffix >= "A" && each.suffix <= "Z";
   };
+  return units_.size() > 1 && std::ranges::any_of(units_, is_end_of_code);
+}
+
+std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) const {
+  // Units are taken where all numbers have one.
+  Index with_units = 0;
+  for (const Affix& each : units_) with_units += each.count;
+  const bool of_units = with_units > 0 && with_units == digit_texts_ && plain_numbers_ == 0;
+  const std::array<Index, kFormCount>& fits = of_units ? unit_fits_ : fits_;
+  const std::optional<Choice> choice = choose_form(fits, file);
+  if (!choice || (of_units && are_codes())) return std::nullopt;
+  const auto [form, ambiguous] = *choice;
+  const bool shows_group = !group_example_.empty() && (ambiguous || form == kCommaAndPoint);
+  Fit fit{.notation = {.decimal = kNumberForms[form].decimal, .thousands = kNumberForms[form].thousands},
+          .texts = fits[form],
+          .ambiguous = ambiguous,
+          .decimals = form != kCommaAndPoint || commas_.numbers > 0,
+          .example = shows_group && example_.empty() ? group_example_ : example_,
+          .of_any_kind = fits[form]};
+  for (std::size_t i = 0; i < kSigns.size(); ++i) {
+    if (signs_[i] > 0) fit.signs.emplace_back(kSigns[i].second);
+  }
   // The most frequent affixes are taken; numbers may stand without them, but not with others.
   std::vector<Affix> affixes = of_units ? units_ : affixes_;
   std::erase_if(affixes, [](const Affix& each) { return each.prefix.empty() && each.suffix.empty(); });
@@ -463,7 +472,6 @@ std::optional<NotationCounts::Fit> NotationCounts::best(const FileSigns& file) c
   fit.notation.prefix = affixes.front().prefix;
   fit.notation.suffix = affixes.front().suffix;
   if (of_units) fit.example = affixes.front().example;
-  if (of_units && affixes.size() > 1 && std::ranges::any_of(affixes, is_end_of_code)) return std::nullopt;
   for (const Affix& each : affixes) {
     fit.texts -= each.count;
     if (affixes.size() > 1) fit.mixed.push_back(each.example);

@@ -274,6 +274,12 @@ class NotationCounts {
   bool add_unit(std::string_view text);
   void count_signs(std::string_view core);
   bool may_be_grouped(char sign) const;
+  struct Choice {
+    std::size_t form;  ///< of those in notation.cpp
+    bool ambiguous = false;
+  };
+  std::optional<Choice> choose_form(std::span<const Index> fits, const FileSigns& file) const;
+  bool are_codes() const;
 
   static constexpr std::size_t kFormCount = 7;
   static constexpr std::size_t kSignCount = 4;
