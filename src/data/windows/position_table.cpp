@@ -9,12 +9,12 @@
 
 namespace lockstep {
 
-PositionTable::PositionTable(std::unique_ptr<RecordSource> table, TimeAxis axis, const WindowOptions& options,
-                             PeerGroup& peers)
+PositionTable::PositionTable(std::unique_ptr<RecordSource> table, TableSchema schema, TimeAxis axis,
+                             const WindowOptions& options, PeerGroup& peers)
     : table_(std::move(table)),
       axis_(std::move(axis)),
       options_(options),
-      schema_(parse_schema(table_->schema(), "the schema of the windows")),
+      schema_(std::move(schema)),
       scales_(label_scales(schema_)),
       labels_(schema_.labels()) {
   if (schema_.windows->steps.empty()) schema_.windows->steps = axis_.steps();

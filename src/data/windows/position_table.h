@@ -21,8 +21,8 @@ namespace lockstep {
 class PositionTable {
  public:
   /// *Collective.* Errors, the same on all ranks: DataError.
-  PositionTable(std::unique_ptr<RecordSource> table, TimeAxis axis, const WindowOptions& options,
-                PeerGroup& peers);
+  PositionTable(std::unique_ptr<RecordSource> table, TableSchema schema, TimeAxis axis,
+                const WindowOptions& options, PeerGroup& peers);
 
   const TimeAxis& axis() const { return axis_; }
   const TableSchema& schema() const { return schema_; }

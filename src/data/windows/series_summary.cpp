@@ -1,7 +1,5 @@
 #include "lockstep/data/windows/time_windows.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>

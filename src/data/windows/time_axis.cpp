@@ -37,7 +37,7 @@ class Clocks {
     std::vector<double> local = axis.times;
     for (std::size_t i = 0; i < local.size(); ++i) local[i] += zones[i];
     const bool one_zone = std::ranges::adjacent_find(zones, std::not_equal_to<>()) == zones.end();
-    const double fit = find_grids(local);
+    const double fit = one_zone ? 0 : find_grids(local);
     axis.local = one_zone || fit >= find_grids(axis.times);
     if (!axis.local) return;
     axis.times = std::move(local);

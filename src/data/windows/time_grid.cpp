@@ -25,7 +25,6 @@ constexpr double kUnitsOfDay = 86'400e6;        // microseconds
 constexpr double kTolerance = 2 / kUnitsOfDay;  // of days as floating-point numbers
 constexpr double kWeek = 7;
 constexpr double kFirstMonday = 4;  // 1970-01-05
-constexpr double kNearlyWhole = 0.9;
 constexpr double kHalf = 0.5;
 constexpr double kNearlyAll = 0.9;
 
@@ -47,10 +46,6 @@ Index month_of(sys_days date) {
 sys_days begin_of(Index month) {
   const year_month first = std::chrono::year{1970} / std::chrono::January;
   return sys_days{(first + std::chrono::months{month}) / std::chrono::day{1}};
-}
-
-bool is_business_day(sys_days date) {
-  return std::chrono::weekday{date}.iso_encoding() <= 5;
 }
 
 double days_since_1970(sys_days date) {
@@ -113,12 +108,11 @@ std::optional<TimeGrid> TimeGrid::of_months(std::span<const double> times, Count
     grid.months_ = std::gcd(grid.months_, month - grid.first_month_);
     const sys_days begin = begin_of(month);
     const sys_days end = begin_of(month + 1);
-    const bool from_end = count == Count::kDaysFromEnd || count == Count::kBusinessDaysFromEnd;
-    const bool business = count == Count::kBusinessDays || count == Count::kBusinessDaysFromEnd;
+    const bool from_end = grid.counts_from_end();
     Index number = 0;
     for (sys_days other = from_end ? date + std::chrono::days{1} : begin; other < (from_end ? end : date);
          other += std::chrono::days{1})
-      number += !business || is_business_day(other) ? 1 : 0;
+      number += grid.counts_day(other) ? 1 : 0;
     ++counts[static_cast<double>(number)];
   }
   if (grid.months_ == 0) return std::nullopt;
@@ -127,7 +121,7 @@ std::optional<TimeGrid> TimeGrid::of_months(std::span<const double> times, Count
   grid.slots_ = frequent(counts, blocks);
   // The 30th of a month, or its last day if it has none.
   if (count == Count::kDays && grid.slots_.empty()) grid.slots_ = {counts.rbegin()->first};
-  if (count == Count::kDaysFromEnd || count == Count::kBusinessDaysFromEnd) std::ranges::reverse(grid.slots_);
+  if (grid.counts_from_end()) std::ranges::reverse(grid.slots_);
   if (grid.slots_.empty()) return std::nullopt;
   return grid;
 }
@@ -172,8 +166,17 @@ std::string TimeGrid::term() const {
                      static_cast<int>(count_), months_, first_month_, clock_, fmt::join(slots_, " "));
 }
 
+bool TimeGrid::counts_from_end() const {
+  return count_ == Count::kDaysFromEnd || count_ == Count::kBusinessDaysFromEnd;
+}
+
+bool TimeGrid::counts_day(std::chrono::sys_days date) const {
+  const bool all = count_ == Count::kDays || count_ == Count::kDaysFromEnd;
+  return all || std::chrono::weekday{date}.iso_encoding() <= 5;
+}
+
 bool TimeGrid::fits_well() const {
-  return holds_ && coverage_ >= kNearlyWhole;
+  return holds_ && coverage_ >= kNearlyAll;
 }
 
 void TimeGrid::measure(std::span<const double> times) {
@@ -205,16 +208,14 @@ double TimeGrid::time_of(Index place) const {
   const Index month = first_month_ + block * months_;
   const sys_days begin = begin_of(month);
   const sys_days last = begin_of(month + 1) - std::chrono::days{1};
-  const bool from_end = count_ == Count::kDaysFromEnd || count_ == Count::kBusinessDaysFromEnd;
-  const bool business = count_ == Count::kBusinessDays || count_ == Count::kBusinessDaysFromEnd;
-  sys_days date = from_end ? last : begin;
-  const std::chrono::days step{from_end ? -1 : 1};
+  sys_days date = counts_from_end() ? last : begin;
+  const std::chrono::days step{counts_from_end() ? -1 : 1};
   auto left = static_cast<Index>(number);
-  while (business && !is_business_day(date)) date += step;
+  while (!counts_day(date)) date += step;
   for (; left > 0; --left) {
     do {
       date += step;
-    } while (business && !is_business_day(date));
+    } while (!counts_day(date));
   }
   return days_since_1970(std::clamp(date, begin, last)) + clock_;
 }

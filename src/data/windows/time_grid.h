@@ -1,6 +1,7 @@
 // The times that a series has, numbered as if none were missing: so that others follow.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,7 +37,7 @@ class TimeGrid {
   /// The time so many steps behind the last one of the pattern up to `time`.
   double after(double time, Index steps) const;
 
-  /// "1 day", "5 times a week", "1 month (on its last day)".
+  /// "1 day", "5 times a week, the same in all weeks", "1 month, by business days".
   std::string describe() const;
   /// After how many positions something may come again: a day, a week, a year.
   std::vector<Index> seasons() const;
@@ -49,6 +50,8 @@ class TimeGrid {
   static TimeGrid of_step(std::span<const double> times, bool dates);
   static std::optional<TimeGrid> of_weeks(std::span<const double> times);
   static std::optional<TimeGrid> of_months(std::span<const double> times, Count count);
+  bool counts_from_end() const;
+  bool counts_day(std::chrono::sys_days date) const;
   bool fits_well() const;
   Index block_of(double time) const;
   double time_of(Index place) const;

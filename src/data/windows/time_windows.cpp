@@ -291,11 +291,12 @@ std::shared_ptr<const PositionTable> open_positions(OpenRequest request, const D
   request.questions = &questions;
   std::unique_ptr<RecordSource> table = format->open(request);
   if (!table) return nullptr;
-  std::vector<std::string> steps;
-  peers.agree([&] { steps = check_labels(*table).windows->steps; });
-  TimeAxis axis = read_time_axis(*table, data.table.windows, steps, texts, peers);
+  TableSchema schema;
+  peers.agree([&] { schema = check_labels(*table); });
+  TimeAxis axis = read_time_axis(*table, data.table.windows, schema.windows->steps, texts, peers);
   texts.forget();
-  return std::make_shared<const PositionTable>(std::move(table), std::move(axis), data.table.windows, peers);
+  return std::make_shared<const PositionTable>(std::move(table), std::move(schema), std::move(axis),
+                                               data.table.windows, peers);
 }
 
 // A model that knows its series by name knows no others. Errors: DataError.
