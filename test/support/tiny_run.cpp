@@ -1,6 +1,7 @@
 #include "support/tiny_run.h"
 
 #include "app/setup/catalogs.h"
+#include "app/setup/run_config.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/formats/format.h"
 #include "lockstep/data/loading/augmenter.h"
@@ -259,6 +260,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   TinyResult result;
   Recorder recorder(result);
   RunControl control(comm, {});
+  TrainingSettings settings = training_settings(config);
+  settings.target_columns = train->info().target_columns;
+  settings.weighted = weighted;
   Trainer trainer({.comm = comm,
                    .plan = plan,
                    .model = model,
@@ -273,22 +277,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .observer = recorder,
                    .control = control,
                    .progress = progress.get(),
-                   .settings = {.sums = local_sums(config.distribute),
-                                .seed = seed,
-                                .audit = config.data.audit,
-                                .accumulate = config.train.accumulate,
-                                .schedule = config.distribute.schedule,
-                                .target_columns = train->info().target_columns,
-                                .weighted = weighted,
-                                .log_every = config.run.log_every,
-                                .evaluate_every = parse_training_interval("eval.every", config.eval.every),
-                                .evaluates_at_start = config.eval.at_start,
-                                .calibration_steps = config.eval.precise_bn,
-                                .calibrates = config.train.calibrate != kNoCalibration,
-                                .on_nan = config.train.on_nan,
-                                .skip_limit = config.train.skip_limit,
-                                .ranks = config.comm,
-                                .debug = config.debug},
+                   .settings = settings,
                    .loader = make_loader,
                    .average = average ? &*average : nullptr,
                    .saving = config.checkpoint.dir.empty() ? nullptr : &saving,

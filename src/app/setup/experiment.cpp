@@ -75,11 +75,6 @@ void refuse_threshold(const Experiment& experiment) {
 }
 
 void build_metrics(Experiment& experiment) {
-  const std::vector<const RecordSource*> sources = experiment.sources();
-  const auto vocabulary = sources.empty() ? nullptr : sources.front()->vocabulary();
-  refuse_if(vocabulary && vocabulary->kind() == TokenKind::kIds &&
-                std::ranges::count(experiment.config.eval.metrics, "bits_per_character") > 0,
-            "bits_per_character in eval.metrics with data.tokens ids");
   experiment.metrics =
       std::make_unique<MetricSet>(experiment.config.eval.metrics, experiment.loss->form(),
                                   experiment.outputs(), experiment.scales(), experiment.characters());
@@ -266,9 +261,7 @@ FitQuestion Experiment::fit(const RecordSource& source) const {
 }
 
 TargetRule Experiment::target_rule() const {
-  TargetRule rule = lockstep::target_rule(*loss, model->output(), model->ops().back().lengths_out);
-  rule.rows = rows_of_embedding(*model, *normaliser);
-  return rule;
+  return lockstep::target_rule(*loss, *model, *normaliser);
 }
 
 Measure Experiment::deciding_measure() const {

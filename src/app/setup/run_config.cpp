@@ -13,6 +13,7 @@
 #include "lockstep/data/kinds/kind.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/threshold.h"
+#include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/plan/run_plan.h"
 #include "lockstep/train/storage/checkpoint.h"
 
@@ -40,6 +41,8 @@ void refuse_sets(const Config& config) {
   if (kind.refusals != nullptr) {
     for (const KindRefusal& refusal : kind.refusals(data)) refuse_if(refusal.applies, refusal.name);
   }
+  refuse_if(data.text.tokens == "ids" && std::ranges::count(config.eval.metrics, "bits_per_character") > 0,
+            "bits_per_character in eval.metrics with data.tokens ids");
   refuse_if(!threshold.measure.empty() && !has_validation(config),
             "eval.threshold by a measure without a validation set");
 }
@@ -85,6 +88,24 @@ std::string other_kind(const Config& run, const Config& now) {
   if (run.data.format != now.data.format)
     return fmt::format("data.format {}, not {}", run.data.format, now.data.format);
   return fmt::format("{}, not {}", kind_of(run.data).name, kind_of(now.data).name);
+}
+
+TrainingSettings training_settings(const Config& config) {
+  return {.sums = local_sums(config.distribute),
+          .seed = static_cast<std::uint64_t>(config.run.seed),
+          .audit = config.data.audit,
+          .accumulate = config.train.accumulate,
+          .schedule = config.distribute.schedule,
+          .log_every = config.run.log_every,
+          .histograms = config.report.tensorboard && config.report.histograms,
+          .evaluate_every = parse_training_interval("eval.every", config.eval.every),
+          .evaluates_at_start = config.eval.at_start,
+          .calibration_steps = config.eval.precise_bn,
+          .calibrates = config.train.calibrate != kNoCalibration,
+          .on_nan = config.train.on_nan,
+          .skip_limit = config.train.skip_limit,
+          .ranks = config.comm,
+          .debug = config.debug};
 }
 
 std::unique_ptr<Loss> make_loss(const Config& config) {

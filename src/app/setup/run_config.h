@@ -13,6 +13,8 @@
 
 namespace lockstep {
 
+struct TrainingSettings;
+
 /// The placement of the ranks, on which settings depend that the config leaves to the program.
 struct Placement {
   Index ranks = 1;
@@ -41,6 +43,9 @@ void refuse_stages(const Config& config);
 
 /// The one that train.loss names.
 std::unique_ptr<Loss> make_loss(const Config& config);
+
+/// What the config alone decides of a training: all but the facts of its data.
+TrainingSettings training_settings(const Config& config);
 
 /// The directory of encoded texts: data.token_cache, or ".tokens" beside the run.
 std::string token_directory(const Config& config);

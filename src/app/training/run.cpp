@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <numeric>
 #include <utility>
 
+#include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -322,32 +324,37 @@ void Run::save_model(std::span<Scalar> stored, const ModelFacts& facts,
   lockstep::save_model(path(), {.layout = &model_.stored_layout(), .values = stored}, model_.input(), facts);
 }
 
-std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> stored) {
+std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> stored,
+                                                     std::vector<EvalMetrics>& evaluations) {
   const ThresholdRule rule = parse_threshold("eval.threshold", experiment_.config.eval.threshold);
-  if (rule.number) return ChosenThreshold{.threshold = *rule.number};
-  if (rule.measure.empty() || !validation_) return std::nullopt;
-  const ScoredSamples samples =
-      gather_yes(comm_, *validation_, stored_values(model_, stored), experiment_.loss->form());
-  if (comm_.rank() != 0) return std::nullopt;
-  const std::optional<ChosenThreshold> chosen = lockstep::choose_threshold(rule.measure, samples);
-  if (!chosen) {
+  const bool chooses = !rule.measure.empty() && validation_;
+  if (!rule.number && !chooses) return std::nullopt;
+  std::map<Split, ScoredSamples> samples;
+  const auto gather = [&](Split split) {
+    Evaluation& evaluation = split == Split::kTest ? *test_ : *validation_;
+    samples[split] = gather_yes(comm_, evaluation, stored_values(model_, stored), experiment_.loss->form());
+  };
+  if (chooses) gather(Split::kValidation);
+  for (const EvalMetrics& each : evaluations) {
+    if (!samples.contains(each.split)) gather(each.split);
+  }
+  std::optional<ChosenThreshold> chosen;
+  if (rule.number) {
+    chosen = {.threshold = *rule.number};
+  } else if (comm_.rank() == 0) {
+    chosen = lockstep::choose_threshold(rule.measure, samples[Split::kValidation]);
+  }
+  if (!chosen && comm_.rank() == 0) {
     log_warning(
         "eval.threshold = \"{}\" finds no threshold: the validation set has records of one class only, so "
         "the model says yes where that is more probable than no",
         rule.measure);
   }
-  return chosen;
-}
-
-void Run::add_answers(const std::optional<ChosenThreshold>& threshold, std::span<const Scalar> stored,
-                      std::vector<EvalMetrics>& evaluations) {
-  if (experiment_.config.eval.threshold.empty()) return;
   for (EvalMetrics& each : evaluations) {
-    Evaluation& evaluation = each.split == Split::kTest ? *test_ : *validation_;
-    const ScoredSamples samples =
-        gather_yes(comm_, evaluation, stored_values(model_, stored), experiment_.loss->form());
-    if (threshold && !samples.empty()) each.threshold = answers_at(threshold->threshold, samples);
+    const ScoredSamples& answered = samples[each.split];
+    if (chosen && !answered.empty()) each.threshold = answers_at(chosen->threshold, answered);
   }
+  return chosen;
 }
 
 std::unique_ptr<Loader> Run::make_loader(Range steps) {
@@ -364,7 +371,9 @@ std::unique_ptr<Loader> Run::make_loader(Range steps) {
 }
 
 TrainingContext Run::training(Observer& observer, RunControl& control) {
-  const Config& config = experiment_.config;
+  TrainingSettings settings = training_settings(experiment_.config);
+  settings.target_columns = experiment_.train->info().target_columns;
+  settings.weighted = experiment_.train->info().weighted || !class_weights_.empty() || masks_;
   return {.comm = comm_,
           .plan = plan_,
           .model = model_,
@@ -379,23 +388,7 @@ TrainingContext Run::training(Observer& observer, RunControl& control) {
           .observer = observer,
           .control = control,
           .progress = progress_.get(),
-          .settings = {.sums = local_sums(config.distribute),
-                       .seed = experiment_.seed(),
-                       .audit = config.data.audit,
-                       .accumulate = config.train.accumulate,
-                       .schedule = config.distribute.schedule,
-                       .target_columns = experiment_.train->info().target_columns,
-                       .weighted = experiment_.train->info().weighted || !class_weights_.empty() || masks_,
-                       .log_every = config.run.log_every,
-                       .histograms = config.report.tensorboard && config.report.histograms,
-                       .evaluate_every = parse_training_interval("eval.every", config.eval.every),
-                       .evaluates_at_start = config.eval.at_start,
-                       .calibration_steps = config.eval.precise_bn,
-                       .calibrates = config.train.calibrate != kNoCalibration,
-                       .on_nan = config.train.on_nan,
-                       .skip_limit = config.train.skip_limit,
-                       .ranks = config.comm,
-                       .debug = config.debug},
+          .settings = settings,
           .loader = [this](Range steps) { return make_loader(steps); },
           .average = average_ ? &*average_ : nullptr,
           .pipeline = pipeline_.get(),

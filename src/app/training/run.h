@@ -66,13 +66,9 @@ class Run {
 
   /// *Collective.* After the training. The threshold that eval.threshold names, for the model with these
   /// values; nothing if it names none, or if the validation set shows none. On rank 0 with the value of its
-  /// measure.
-  std::optional<ChosenThreshold> choose_threshold(std::span<const Scalar> stored);
-
-  /// *Collective.* After the training: on rank 0 the answers at the threshold of the model with these values,
-  /// for each of the evaluations.
-  void add_answers(const std::optional<ChosenThreshold>& threshold, std::span<const Scalar> stored,
-                   std::vector<EvalMetrics>& evaluations);
+  /// measure, and each of the evaluations gets the answers at the threshold.
+  std::optional<ChosenThreshold> choose_threshold(std::span<const Scalar> stored,
+                                                  std::vector<EvalMetrics>& evaluations);
 
   /// *Collective.* After the training. Single predictions of the test set, else of the validation set, by the
   /// model with these values; nothing without such a set.

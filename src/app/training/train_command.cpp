@@ -382,8 +382,8 @@ class TrainCommand {
     AlignedBuffer<Scalar> last = run_->stored();
     AlignedBuffer<Scalar> stored =
         result.best_weights.size() > 0 ? std::move(result.best_weights) : std::move(last);
-    const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
-    run_->add_answers(threshold, stored.span(), result.evaluations);
+    const std::optional<ChosenThreshold> threshold =
+        run_->choose_threshold(stored.span(), result.evaluations);
     std::optional<EvaluationDetails> details;
     if (config().report.html) details = run_->describe_evaluation(stored.span());
     ModelFacts facts = threshold_facts(threshold);
@@ -405,7 +405,7 @@ class TrainCommand {
       const bool summed = lost.attempt(
           "summary.json", [&] { write_file_atomically(results_.summary(), indented(summary())); });
       const bool recorded = lost.attempt("run.json", [&] { record_end(result, summary(), lost.names()); });
-      report_result(result, output_settings(experiment_, plan_).shown.tokens);
+      report_result(result, tokens_of_sample(experiment_));
       report_kept(result, positive);
       report_calibration(result);
       report_threshold(threshold, positive);
