@@ -17,9 +17,6 @@
 namespace lockstep {
 namespace {
 
-// Measured: resident memory of a rank that trains a model of two weights, with Open MPI and oneDNN.
-constexpr Index kProgramBytes = Index{47} << 20;
-
 // Steps until `samples` are used: whole epochs, and then steps of the next one.
 Index steps_for_samples(const RunPlan& plan, Index samples) {
   const Index whole = samples / plan.epoch_samples;
@@ -207,9 +204,6 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.average_every = weights_per_replica(request) ? request.distribute.average_every : 0;
   plan_costs(request, {.model = request.model, .optimizer = request.optimizer}, plan);
   if (!request.stages.empty()) plan_stages(request, plan);
-  plan.memory.program = kProgramBytes;
-  if (plan.dist.servers > 0) plan.server_memory.program = kProgramBytes;
-  for (StagePlan& stage : plan.stages) stage.memory.program = kProgramBytes;
   return plan;
 }
 
