@@ -92,20 +92,17 @@ constexpr auto kLayerOrder = std::to_array<std::string_view>(
      "gru",        "attend",     "positions", "rms_norm",       "swiglu"});
 
 std::span<const LayerEntry> layer_catalog() {
-  static const std::vector<LayerEntry> kEntries = [] {
-    std::vector<LayerEntry> all{dense_entry(), embedding_entry(), batch_norm_entry(), dropout_entry(),
-                                swiglu_entry()};
-    for (const auto& list :
-         {convolution_layers(), pooling_layers(), norm_layers(), feature_layers(), tabm_layers(),
-          reshaping_layers(), recurrent_layers(), attention_layers(), elementwise_layers()}) {
-      all.insert(all.end(), list.begin(), list.end());
-    }
-    const auto place = [](const LayerEntry& entry) {
-      return std::ranges::find(kLayerOrder, entry.name) - kLayerOrder.begin();
-    };
-    std::ranges::stable_sort(all, {}, place);
-    return all;
-  }();
+  static const std::vector<LayerEntry> kEntries = in_order<LayerEntry>(
+      kLayerOrder, {{dense_entry(), embedding_entry(), batch_norm_entry(), dropout_entry(), swiglu_entry()},
+                    convolution_layers(),
+                    pooling_layers(),
+                    norm_layers(),
+                    feature_layers(),
+                    tabm_layers(),
+                    reshaping_layers(),
+                    recurrent_layers(),
+                    attention_layers(),
+                    elementwise_layers()});
   return kEntries;
 }
 

@@ -166,16 +166,8 @@ constexpr auto kLossOrder = std::to_array<std::string_view>(
      "multiclass_hinge", "binary_hinge"});
 
 std::span<const LossEntry> loss_catalog() {
-  static const std::vector<LossEntry> kEntries = [] {
-    std::vector<LossEntry> all;
-    for (const auto& list : {class_losses(), pointwise_losses(), value_losses()})
-      all.insert(all.end(), list.begin(), list.end());
-    const auto place = [](const LossEntry& entry) {
-      return std::ranges::find(kLossOrder, entry.name) - kLossOrder.begin();
-    };
-    std::ranges::stable_sort(all, {}, place);
-    return all;
-  }();
+  static const std::vector<LossEntry> kEntries =
+      in_order<LossEntry>(kLossOrder, {class_losses(), pointwise_losses(), value_losses()});
   return kEntries;
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
@@ -18,16 +19,8 @@ constexpr auto kOrder = std::to_array<std::string_view>(
     {"sgd", "adam", "adamw", "adagrad", "rmsprop", "lamb", "lion", "nadam", "adafactor", "muon"});
 
 std::span<const OptimizerEntry> optimizer_catalog() {
-  static const std::vector<OptimizerEntry> kEntries = [] {
-    std::vector<OptimizerEntry> all = elementwise_optimizers();
-    for (const auto& list : {adam_optimizers(), {adafactor_entry(), muon_entry()}})
-      all.insert(all.end(), list.begin(), list.end());
-    const auto place = [](const OptimizerEntry& entry) {
-      return std::ranges::find(kOrder, entry.name) - kOrder.begin();
-    };
-    std::ranges::stable_sort(all, {}, place);
-    return all;
-  }();
+  static const std::vector<OptimizerEntry> kEntries = in_order<OptimizerEntry>(
+      kOrder, {elementwise_optimizers(), adam_optimizers(), {adafactor_entry(), muon_entry()}});
   return kEntries;
 }
 

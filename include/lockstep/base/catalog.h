@@ -2,6 +2,8 @@
 // name from the config into an entry, and a misspelt one into an error with the nearest name.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +29,17 @@ std::vector<std::string> catalog_names(const Catalog& catalog) {
   std::vector<std::string> names;
   for (const auto& entry : catalog) names.emplace_back(entry.name);
   return names;
+}
+
+/// The entries of several lists in the order of `names`; those that are not among them come last.
+template <class Entry>
+std::vector<Entry> in_order(std::span<const std::string_view> names,
+                            std::initializer_list<std::vector<Entry>> lists) {
+  std::vector<Entry> all;
+  for (const std::vector<Entry>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  std::ranges::stable_sort(
+      all, {}, [names](const Entry& entry) { return std::ranges::find(names, entry.name) - names.begin(); });
+  return all;
 }
 
 /// The entry called `name`. `kind` is the word for such an entry in the error ("optimizer", "layer").
