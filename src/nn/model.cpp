@@ -292,8 +292,7 @@ std::span<const Bf16> KernelWeights::Rounding::round(std::span<const Scalar> wei
   if (tensors.empty()) return {};
   team.run([&](int thread) {
     for (const Range& tensor : tensors) {
-      const Range mine = split_evenly(tensor.size(), team.size(), thread, kAlignment);
-      const Range range{tensor.begin + mine.begin, tensor.begin + mine.end};
+      const Range range = split_evenly(tensor, team.size(), thread, kAlignment);
       round_to_bf16(part(weights, range), part(rounded.span(), range));
     }
   });

@@ -116,7 +116,7 @@ class SoftmaxFocal final : public ClassLoss {
                       std::span<Scalar> gradient) const override {
     const std::size_t target = class_named(targets, x.size());
     const Scalar largest = row_max(x);
-    for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = exp_nonpositive(x[i] - largest);
+    exponentials(x, largest, gradient);
     const double sum = row_sum(gradient);
     const Scalar hit = gradient[target];
     // The others are added without the target: 1 - p would have few digits where p is nearly 1.

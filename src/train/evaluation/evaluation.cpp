@@ -93,10 +93,10 @@ std::optional<ConstMatrix> RecordPasses::forward(RecordLane& lane, const ModelVa
   return forward_stage(pipeline_, model_, chunk, lane.passes, pass);
 }
 
-Evaluation::Lane::Lane(const Evaluation& evaluation, const Weighing& weighing)
+Evaluation::Lane::Lane(const Evaluation& evaluation)
     : RecordLane(evaluation, evaluation.rows_),
-      weights(weighing.has_weights(evaluation.info_) ? evaluation.rows_ : 0),
-      present(weighing.has_shares() ? evaluation.rows_ : 0),
+      weights(evaluation.weighing_.has_weights(evaluation.info_) ? evaluation.rows_ : 0),
+      present(evaluation.weighing_.has_shares() ? evaluation.rows_ : 0),
       scaled(evaluation.context_.measures() && changes_outputs(evaluation.context_.loss.form())
                  ? evaluation.rows_ * evaluation.context_.model.whole().output().size()
                  : 0),
@@ -120,9 +120,8 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   RankPeerGroup peers(context.workers());
   std::atomic<bool> any_missing = false;
   const Model& whole = context.model.whole();
-  TargetRule rule = target_rule(context.loss, whole.output(), whole.ops().back().lengths_out);
+  TargetRule rule = target_rule(context.loss, whole, context.normaliser);
   rule.any_missing = &any_missing;
-  rule.rows = rows_of_embedding(whole, context.normaliser);
   // Each stage loads for itself: all ranks end together if one of them cannot.
   agree(context.comm, [&] {
     RecordNeeds needs = needed_by_owner([this](Index id) { return owner(id); }, count);
@@ -135,9 +134,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   weighing_.masks = may_miss_targets(rule, info_) && any_rank(peers, any_missing);
   agree(context.comm, [&] {
     weights_.emplace(context.model);
-    for (int thread = 0; thread < context.team.size(); ++thread) {
-      lanes_.emplace_back(*this, weighing_);
-    }
+    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(*this);
   });
   block_sums_.resize(static_cast<std::size_t>(measured_blocks_.size() * columns()));
 }
@@ -183,11 +180,10 @@ bool Evaluation::visit_blocks(const ModelValues& values, const std::function<boo
   const Index round = interrupted ? kRoundBlocks : thread_blocks;
   for (Index begin = 0; begin < thread_blocks; begin += round) {
     context_.team.run([&](int thread) {
-      const Range all = split_evenly(local_blocks_.size(), context_.team.size(), thread);
+      const Range all = split_evenly(local_blocks_, context_.team.size(), thread);
       const Range mine = intersect(all, {all.begin + begin, all.begin + begin + round});
       Lane& lane = at(lanes_, thread);
-      for_each_pass(context_.model, context_.pipeline,
-                    {local_blocks_.begin + mine.begin, local_blocks_.begin + mine.end},
+      for_each_pass(context_.model, context_.pipeline, mine,
                     [&](Index block, Index chunk) { run_block(lane, operands, block, chunk, work); });
     });
     for (Lane& lane : lanes_) lane.passes.finish();

@@ -289,8 +289,7 @@ std::vector<TargetFit> FitSamples::fits(Communicator& comm) {
 TargetFit FitSamples::fit(Communicator& comm, const OneTarget& samples) {
   std::vector<Drawn> drawn = gather_records<Drawn>(comm, samples.drawn);
   std::ranges::sort(drawn);
-  Index wanted = std::min(std::ssize(drawn), kWanted);
-  comm.broadcast(as_buffer(std::span(&wanted, 1)), 0);
+  const Index wanted = broadcast_value(comm, std::min(std::ssize(drawn), kWanted));
   drawn.resize(static_cast<std::size_t>(wanted));
   comm.broadcast(as_buffer(std::as_writable_bytes(std::span(drawn))), 0);
 

@@ -64,6 +64,12 @@ TargetRule target_rule(const Loss& loss, const Shape& output, std::span<const In
           .lengths = lengths};
 }
 
+TargetRule target_rule(const Loss& loss, const Model& model, const Normaliser& normaliser) {
+  TargetRule rule = target_rule(loss, model.output(), model.ops().back().lengths_out);
+  rule.rows = rows_of_embedding(model, normaliser);
+  return rule;
+}
+
 Index rows_of_embedding(const Model& model, const Normaliser& normaliser) {
   const ModelOp& first = model.ops().front();
   const std::vector<ParamInfo>& params = model.layout().params;

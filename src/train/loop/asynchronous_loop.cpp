@@ -288,8 +288,8 @@ void AsynchronousLoop::finish_round() {
   context_.states.adopt(first_server());
   if (*first != std::numeric_limits<Index>::max()) {
     const bool mine = *first == earliest;
-    double loss = mine ? failure_->loss : 0;
-    context_.comm.broadcast(as_buffer(std::span(&loss, 1)), static_cast<int>(first - failures.begin()));
+    const double loss = broadcast_value(context_.comm, mine ? failure_->loss : 0.0,
+                                        static_cast<int>(first - failures.begin()));
     stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, *first, loss,
                        workers_->totals.steps);
   }

@@ -137,9 +137,7 @@ void save_staged_model(const std::function<std::filesystem::path()>& path, const
   });
   std::vector<Range> pieces(static_cast<std::size_t>(pipeline.stages()));
   for (Index begin = 0; begin < model.size(); begin += piece_bytes) {
-    Index goes_on = failure ? 0 : 1;
-    pipeline.group().broadcast(as_buffer(std::span(&goes_on, 1)), 0);
-    if (goes_on == 0) break;
+    if (!broadcast_value(pipeline.group(), !failure)) break;
     pieces.front() = intersect({begin, begin + piece_bytes}, {0, model.size()});
     model.gather(pieces, piece.data());
     attempt([&] {

@@ -163,7 +163,7 @@ class Evaluation : public RecordPasses {
  private:
   // The buffers of one thread.
   struct Lane : RecordLane {
-    Lane(const Evaluation& evaluation, const Weighing& weighing);
+    explicit Lane(const Evaluation& evaluation);
     AlignedBuffer<Scalar> weights;       // empty: none
     AlignedBuffer<Scalar> present;       // how many targets a row has; empty: no target is missing
     AlignedBuffer<Scalar> scaled;        // outputs divided by a temperature, or quantiles in order

@@ -45,11 +45,11 @@ Metric mean_over_values(Link link, Penalty penalty) {
   });
 }
 
-// The mean over samples and outputs of penalty(error of the prediction, target).
+// The mean over samples and outputs of penalty(error of the prediction).
 template <class Penalty>
 Metric mean_penalty(const OutputForm& form, Penalty penalty) {
-  return mean_over_values(
-      form.link, [penalty](Index, double value, double target) { return penalty(value - target, target); });
+  return mean_over_values(form.link,
+                          [penalty](Index, double value, double target) { return penalty(value - target); });
 }
 
 // Whether a target is 0 in the units of its label; a scaled one is so up to the digits that a Scalar keeps.
@@ -66,13 +66,11 @@ Metric mean_share_of_target(const OutputForm& form, Index) {
           .collect =
               [link = form.link](const MetricRows& rows, const MetricParts& parts) {
                 for (Index row = 0; row < rows.outputs.rows(); ++row) {
-                  visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+                  visit_values(link, rows, row, [&](Index i, double value, double target) {
                     const LabelScale scale = rows.scales.empty() ? LabelScale() : at(rows.scales, i);
-                    if (is_zero(scale, target)) return void(++parts.sums[2]);
-                    const auto x = static_cast<double>(output);
-                    const double error =
-                        scale.undo(link == Link::kLog ? std::exp(x) : x) - scale.undo(target);
-                    parts.sums[0] += rows.weights[row] * std::abs(error / scale.undo(target));
+                    if (is_zero(scale, static_cast<double>(rows.targets(row, i))))
+                      return void(++parts.sums[2]);
+                    parts.sums[0] += rows.weights[row] * std::abs((value - target) / target);
                     parts.sums[1] += rows.weights[row];
                   });
                 }
@@ -249,13 +247,13 @@ std::vector<MetricEntry> error_metrics() {
                "the mean over them",
        .smaller_is_better = true,
        .make = [](const OutputForm& form,
-                  Index) { return mean_penalty(form, [](double error, double) { return std::abs(error); }); },
+                  Index) { return mean_penalty(form, [](double error) { return std::abs(error); }); },
        .suits = are_values},
       {.name = "mean_squared_error",
        .help = "(prediction - target)^2, whatever the loss; of a scaled label in the square of its own units",
        .smaller_is_better = true,
        .make = [](const OutputForm& form,
-                  Index) { return mean_penalty(form, [](double error, double) { return error * error; }); },
+                  Index) { return mean_penalty(form, [](double error) { return error * error; }); },
        .suits = are_values},
       {.name = "root_mean_squared_error",
        .help =
