@@ -434,6 +434,25 @@ TEST_F(Gpt2Files, AreRefusedByModelsThatAreNoGpt2) {
         {found, "is no part of a GPT-2"});
 }
 
+TEST_F(Gpt2Files, AreOfAttentionHoweverItsArgumentsAreGiven) {
+  const auto layers_with = [](const std::string& arguments) {
+    std::string layers = "embedding(11, 8) positions(learned) ";
+    for (int block = 0; block < 2; ++block) {
+      layers += fmt::format(
+          "residual(layer_norm dense(24) attend({}) dense(8)) "
+          "residual(layer_norm dense(32) gelu(tanh) dense(8)) ",
+          arguments);
+    }
+    return layers + "layer_norm dense(11, bias=false, tie=0)";
+  };
+  for (const char* arguments : {"2, causal=true", "heads=2, causal = true", "causal=true, heads=2, window=0",
+                                "2, 2, 0, causal=true, rotary=false"})
+    expect_logits(layers_with(arguments));
+  for (const char* arguments : {"2", "2, 2, 5, causal=true", "2, causal=true, window = 5",
+                                "2, rotary = true, causal=true", "heads=2, causal=false"})
+    expect_parts(error_of(layers_with(arguments)), {"is no part of a GPT-2"});
+}
+
 TEST_F(Gpt2Files, OfAnotherHeadAreNotForAModelThatSharesTheEmbedding) {
   const TemporaryDirectory directory;
   const auto map_with_head = [&](Scalar changed) {

@@ -5,31 +5,43 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/text.h"
+#include "lockstep/base/terms.h"
 #include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
 namespace {
+
+// The arguments of attend(), as it takes them.
+struct Attention {
+  explicit Attention(const ModelOp& op) {
+    const Term term = parse_terms(op.text).front();
+    TermArguments arguments(term);
+    heads = arguments.take_index("heads", 1);
+    const bool causal = arguments.take_flag("causal", false);
+    arguments.take_index("kv_heads", 1, heads);
+    const Index window = arguments.take_index("window", 0, 0);
+    is_theirs = causal && window == 0 && !arguments.take_flag("rotary", false);
+  }
+
+  Index heads;
+  bool is_theirs;
+};
 
 // The tensors do not say what is computed with them, nor how many heads there were: theirs have 64 numbers.
 void check_operations(const Model& model) {
   static constexpr std::array<std::string_view, 5> kOthers{"embedding", "positions", "dense", "dropout",
                                                            "residual"};
   for (const ModelOp& op : model.ops()) {
-    const auto has = [&op](std::string_view word) { return op.text.find(word) != std::string::npos; };
-    const bool attends = op.name() == "attend";
-    const bool is_theirs =
-        attends ? has("causal=true") && !has("rotary=true") && (!has("window=") || has("window=0"))
-                : op.text == "layer_norm" || op.text == "gelu(tanh)" ||
-                      std::ranges::count(kOthers, op.name()) > 0;
+    const bool is_theirs = op.name() == "attend" ? Attention(op).is_theirs
+                                                 : op.text == "layer_norm" || op.text == "gelu(tanh)" ||
+                                                       std::ranges::count(kOthers, op.name()) > 0;
     error_if(!is_theirs,
              "train.init_map = \"gpt2\": {} is no part of a GPT-2, which has attend(heads, causal=true), "
              "layer_norm and gelu(tanh)",
              op.title);
   }
   const ModelOp& first = *std::ranges::find(model.ops(), "attend", &ModelOp::name);
-  const Index heads = number_in<Index>(first.text.substr(7, first.text.find(',') - 7)).value_or(1);
-  if (first.out.dims.back() != 64 * heads)
+  if (first.out.dims.back() != 64 * Attention(first).heads)
     log_warning("{}: a GPT-2 has heads of 64 numbers; with others than in the file the outputs are wrong",
                 first.title);
 }
