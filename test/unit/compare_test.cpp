@@ -42,7 +42,7 @@ class Compare : public testing::Test {
     record.seconds = 1.5;
     write_file_atomically(run.record(), to_json(record));
   }
-  std::vector<ViewedRun> all() const { return read_runs({directory_.path().string()}); }
+  std::vector<ViewedRun> all() const { return read_runs(find_runs({directory_.path().string()})); }
   static std::vector<std::string> names(const std::vector<ViewedRun>& runs) {
     std::vector<std::string> names;
     for (const ViewedRun& run : runs) names.push_back(std::filesystem::path(run.name).filename().string());

@@ -161,9 +161,9 @@ ViewedRun read_run(const fs::path& path) {
   return run;
 }
 
-std::vector<ViewedRun> read_runs(const std::vector<std::string>& names) {
+std::vector<ViewedRun> read_runs(const std::vector<fs::path>& directories) {
   std::vector<ViewedRun> runs;
-  for (const fs::path& directory : find_runs(names)) runs.push_back(read_run(directory));
+  for (const fs::path& directory : directories) runs.push_back(read_run(directory));
   return runs;
 }
 

@@ -16,7 +16,7 @@ ViewedRun read_run(const std::filesystem::path& directory);
 /// The runs that the names stand for, in order: the directory of a run, or one with runs in it at any depth,
 /// which are sorted by name. Each once. Errors: ConfigError for a name without any.
 std::vector<std::filesystem::path> find_runs(const std::vector<std::string>& names);
-std::vector<ViewedRun> read_runs(const std::vector<std::string>& names);
+std::vector<ViewedRun> read_runs(const std::vector<std::filesystem::path>& directories);
 
 // Runs side by side: what differs in their configs, and what came of it. For a terminal, as CSV and as JSON.
 

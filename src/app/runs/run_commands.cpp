@@ -96,11 +96,16 @@ void check_outputs_of_runs(const CommandLine& line, const std::vector<std::files
   check_outputs(line, files);
 }
 
+std::vector<ViewedRun> read_runs_of(const CommandLine& line) {
+  const std::vector<std::filesystem::path> runs = find_runs(line.operands);
+  check_outputs_of_runs(line, runs);
+  return read_runs(runs);
+}
+
 }  // namespace
 
 int compare_command(const CommandLine& line) {
-  check_outputs_of_runs(line, find_runs(line.operands));
-  std::vector<ViewedRun> runs = read_runs(line.operands);
+  std::vector<ViewedRun> runs = read_runs_of(line);
   sort_runs(runs, line.has("sort") ? line.text("sort") : "best");
   print_report(line, to_text(runs, line.has("all") ? kAllColumns : terminal_columns()));
   if (line.has("csv")) write_output(line.text("csv"), to_csv(runs));
@@ -115,11 +120,12 @@ int export_metrics_command(const CommandLine& line) {
            in_quotes(line.text("format")));
   std::vector<std::filesystem::path> files;
   std::vector<std::string> names;
-  for (const std::filesystem::path& directory : find_runs(line.operands)) {
+  const std::vector<std::filesystem::path> runs = find_runs(line.operands);
+  check_outputs_of_runs(line, runs);
+  for (const std::filesystem::path& directory : runs) {
     names.push_back(directory.lexically_normal().string());
     files.push_back(RunDirectory{directory}.metrics());
   }
-  check_outputs_of_runs(line, find_runs(line.operands));
   OutputFile file(line.text("output"));
   const auto faults = write_metrics_csv(files, names, [&](std::string_view text) { file.write(text); });
   file.commit();
@@ -135,8 +141,7 @@ int report_command(const CommandLine& line) {
   error_if(!line.has("output") && !line.has("json"),
            "trainer report needs --output FILE, for a page, or --json FILE, for its numbers");
   if (line.has("output")) require_feature("CHARTJS", "a page of trainer report");
-  check_outputs_of_runs(line, find_runs(line.operands));
-  std::vector<ViewedRun> found = read_runs(line.operands);
+  std::vector<ViewedRun> found = read_runs_of(line);
   sort_runs(found, "best");
   std::vector<PageRun> runs;
   for (ViewedRun& run : found) runs.push_back(read_page_run(run, {run.name}));
@@ -171,9 +176,8 @@ int trace_command(const CommandLine& line) {
 }
 
 int watch_command(const CommandLine& line) {
-  std::vector<ViewedRun> runs = read_runs(line.operands);
+  std::vector<ViewedRun> runs = read_runs_of(line);
   if (line.has("json")) {
-    check_outputs_of_runs(line, find_runs(line.operands));
     write_output(line.text("json"), to_json(runs));
     return 0;
   }
@@ -190,7 +194,7 @@ int watch_command(const CommandLine& line) {
     lines.emplace_back("q: leave");
     screen.draw(lines);
     if (!screen.wait()) return 0;
-    runs = read_runs(line.operands);
+    runs = read_runs(find_runs(line.operands));
   } while (asked_to_end == 0);
   return 0;
 }

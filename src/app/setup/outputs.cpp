@@ -162,6 +162,10 @@ void print_report(const CommandLine& line, const std::string& text) {
   }
 }
 
+Index tokens_of_sample(const Experiment& experiment) {
+  return experiment.train->vocabulary() ? experiment.config.data.table.windows.window : 0;
+}
+
 RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& plan) {
   const Config& config = experiment.config;
   RunOutputSettings settings{
@@ -171,7 +175,7 @@ RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& p
       .shown = {.validation = experiment.validation != nullptr,
                 .keeps_best = keeps_best(config),
                 .every_line = config.run.log_every == 1,
-                .tokens = experiment.train->vocabulary() ? config.data.table.windows.window : 0},
+                .tokens = tokens_of_sample(experiment)},
       .measure = experiment.deciding_measure(),
       .hyperparameters = std::nullopt,
       .tensors = catalog_names(experiment.model->layout().params),

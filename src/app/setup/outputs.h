@@ -18,7 +18,7 @@ namespace lockstep {
 bool writes_to_standard_output(const CommandLine& line);
 
 /// The files that the command line names to be read; directories and lists as the files in them. Errors:
-/// DataError if one is missing.
+/// DataError if that of --input is missing.
 std::vector<std::string> files_read(const CommandLine& line);
 /// The files of a run but its page, which trainer report writes again.
 void add_files_of_run(std::vector<std::string>& files, const RunDirectory& run);
@@ -37,6 +37,8 @@ void print_report(const CommandLine& line, const std::string& text);
 
 // The settings of what rank 0 writes while a run goes on, made from the config.
 
+/// Tokens of a sample of text; 0: samples are no text.
+Index tokens_of_sample(const Experiment& experiment);
 RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& plan);
 
 // Standard input as a file that all ranks can read, again and from any byte on.

@@ -116,8 +116,7 @@ class PredictionOutput {
     const PredictionFileEntry& entry = choose_prediction_file(request.path, request.format);
     const Index positions = trained.loss->form().positions;
     const std::span<const Index> skipped = request.as_input ? source.skipped() : std::span<const Index>();
-    by_position_ = positions > 0 && entry.has_texts;
-    if (by_position_) positions_.emplace(positions);
+    if (positions > 0 && entry.has_texts) positions_.emplace(positions);
     if (request.keep) {
       kept_ = std::make_unique<KeptColumns>(*source.table(), parse_column_names("--keep", *request.keep));
     }
@@ -133,7 +132,7 @@ class PredictionOutput {
 
   // Rows of predict_rows(). Where positions are numbered, padding is left out.
   void append(const ConstMatrix& rows) {
-    if (!by_position_) return lines_->append(horizon_ == 1 ? rows : by_step(rows, horizon_, levels_, steps_));
+    if (!positions_) return lines_->append(horizon_ == 1 ? rows : by_step(rows, horizon_, levels_, steps_));
     for (Index begin = 0, end = 0; begin < rows.rows(); begin = end) {
       const bool padding = is_padding(rows, begin);
       while (end < rows.rows() && is_padding(rows, end) == padding) ++end;
@@ -150,9 +149,8 @@ class PredictionOutput {
   Index horizon_;
   Index levels_;
   PredictionTable table_;
-  bool by_position_ = false;
   std::vector<Scalar> steps_;
-  std::optional<PositionColumns> positions_;
+  std::optional<PositionColumns> positions_;  // where positions are numbered
   std::unique_ptr<TextColumns> kept_;
   std::unique_ptr<PredictionFile> file_;
   std::optional<PredictionLines> lines_;
