@@ -400,9 +400,7 @@ InitData read_init_data(const std::string& path, const DataOptions& options, boo
   error_if(!format.has_files, "data.format \"{}\" has no file to look at", format.name);
   error_if(!format.reads("data.time") && !options.table.windows.time.empty(),
            "--time names a column of a table, and '{}' has the format '{}'", path, format.name);
-  DataOptions chosen = data.options;
-  chosen.format = format.name;
-  if (kind_of(chosen).has_tokens) {
+  if (kind_of_files(data.options).has_tokens) {
     refuse_for_text(options);
     data.text = plan_text(data.options);
     data.input = path;

@@ -99,11 +99,9 @@ int inspect_command(const CommandLine& line) {
   if (!is_there(options.train)) list_files(options.train, {}, "DATA");  // whose errors say why not
   const FormatEntry& format = choose_format(options);
   check_outputs(line, files_read(line));
-  DataOptions chosen = options;
-  chosen.format = format.name;
-  const Report report = kind_of(chosen).has_tokens   ? inspect_a_text(options)
-                        : format.reads("data.label") ? inspect_a_table(options, format)
-                                                     : inspect_records(options);
+  const Report report = kind_of_files(options).has_tokens ? inspect_a_text(options)
+                        : format.reads("data.label")      ? inspect_a_table(options, format)
+                                                          : inspect_records(options);
   print_report(line, report.text);
   if (line.has("json")) write_output(line.text("json"), report.json);
   return 0;

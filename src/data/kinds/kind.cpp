@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "lockstep/data/formats/format.h"
 #include "lockstep/data/inputs/reading_row.h"
 
 namespace lockstep {
@@ -20,6 +21,11 @@ std::span<const DataKind> data_kinds() {
 
 const DataKind& kind_of(const DataOptions& data) {
   return *std::ranges::find_if(data_kinds(), [&data](const DataKind& kind) { return kind.is_of(data); });
+}
+
+const DataKind& kind_of_files(DataOptions data) {
+  data.format = choose_format(data).name;
+  return kind_of(data);
 }
 
 DataSets open_sets(const SetsRequest& request) {

@@ -116,9 +116,9 @@ TextSummary summarise_text(const DataOptions& data, double share, Index fewest) 
   const Vocabulary& vocabulary = *text.vocabulary;
   const bool has_stand_in = vocabulary.replaces();
   TextSummary summary{.tokens = tokens.size(), .vocabulary = vocabulary.size() - (has_stand_in ? 1 : 0)};
-  for (Index begin = 0; begin < tokens.size(); begin += kBlock) {
+  for (Index begin = 0; has_stand_in && begin < tokens.size(); begin += kBlock) {
     for (const Scalar id : read_tokens(text, {begin, std::min(begin + kBlock, tokens.size())}))
-      summary.unseen += has_stand_in && static_cast<Index>(id) == vocabulary.size() - 1 ? 1 : 0;
+      summary.unseen += static_cast<Index>(id) == vocabulary.size() - 1 ? 1 : 0;
   }
   if (vocabulary.kind() != TokenKind::kIds) summary.characters = count_characters(text.paths);
   measure_orders(text, summary);
