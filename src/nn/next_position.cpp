@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-bool looks_back(const Model& model) {
-  return std::ranges::all_of(model.ops(), [](const ModelOp& op) { return op.kept_size || op.looks_back; });
+bool is_causal(const Model& model) {
+  return std::ranges::all_of(model.ops(), [](const ModelOp& op) { return op.kept_size || op.is_causal; });
 }
 
 NextPosition::NextPosition(const Model& model, Index samples) : model_(model), samples_(samples) {

@@ -10,7 +10,7 @@
 namespace lockstep {
 
 /// Whether no layer sees a position behind its own, so that a shorter sequence has the first of the outputs.
-bool looks_back(const Model& model);
+bool is_causal(const Model& model);
 
 class NextPosition {
  public:

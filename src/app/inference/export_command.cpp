@@ -119,7 +119,7 @@ int export_command(const CommandLine& line) {
   }
   if (exporter.encodes && is_text) {
     log_info("its input is the numbers of tokens, int64 [N, T], with {} T = {}",
-             looks_back(*trained.model) ? "at most" : "exactly", trained.model->input().dims.front());
+             is_causal(*trained.model) ? "at most" : "exactly", trained.model->input().dims.front());
   }
   if (has_schema && !complete) export_schema(trained, output, is_text);
   return 0;

@@ -307,8 +307,7 @@ std::vector<LayerEntry> attention_layers() {
       {.name = "attend",
        .signature = "attend(heads, causal=false, kv_heads=heads, window=0, rotary=false, dropout=0)",
        .help = "scaled dot-product attention (Vaswani et al. 2017) of queries, keys and values that stand "
-               "side by "
-               "side in the channels: attention(heads) without its dense layers",
+               "side by side in the channels: attention(heads) without its dense layers",
        .example = "attend(2, causal=true, kv_heads=1, rotary=true, dropout=0.3)",
        .example_input = SequenceShape{.positions = 4, .channels = 8}.shape(),
        .make = [](TermArguments& arguments) { return std::make_unique<Attend>(arguments); }}};

@@ -46,7 +46,7 @@ class ConvolutionLayer final : public Layer {
                    : Shape{{shape_.out_height(), shape_.out_width(), channels_}},
         .flops = shape_.flops(),
         .weight_use = {.rounded = precision_ == Precision::kBf16 ? weight_ : Range{}, .arranged = weight_},
-        .looks_back = window_.padding == "causal" && window_.stride == 1};
+        .is_causal = window_.padding == "causal" && window_.stride == 1};
   }
 
   void forward(const ForwardArgs& args) const override {

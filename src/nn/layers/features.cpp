@@ -197,10 +197,9 @@ std::vector<LayerEntry> feature_layers() {
        .make = [](TermArguments&) { return std::make_unique<FeatureScale>(); }},
       {.name = "periodic",
        .signature = "periodic(width, frequencies=16, sigma=0.1)",
-       .help =
-           "each number x becomes relu(W [cos(2 pi f x), sin(2 pi f x)] + b), width numbers, with "
-           "frequencies "
-           "f of its own, which are learned and start with the deviation sigma (PLR, Gorishniy et al. 2022)",
+       .help = "each number x becomes relu(W [cos(2 pi f x), sin(2 pi f x)] + b), width numbers, with "
+               "frequencies f of its own, which are learned and start with the deviation sigma (PLR, "
+               "Gorishniy et al. 2022)",
        .example = "periodic(3, frequencies=2, sigma=0.3)",
        .example_input = {{4}},
        .make = [](TermArguments& arguments) { return std::make_unique<Periodic>(arguments); }}};

@@ -109,7 +109,7 @@ class Recurrent final : public Layer {
         .cache_size = cache_size_,
         .flops = 2 * positions_ * weights,
         .flops_of_dx = 2 * positions_ * directions_per_level_ * directions_.front().tensors[0].size(),
-        .looks_back = !last_ && directions_per_level_ == 1};
+        .is_causal = !last_ && directions_per_level_ == 1};
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -416,16 +416,12 @@ std::vector<LayerEntry> recurrent_layers() {
   return {
       recurrent_entry<LstmCell>(
           "of a sequence: long short-term memory (Hochreiter & Schmidhuber 1997), with gates, tensors and "
-          "start "
-          "as in PyTorch: its states at each position; layers stand on each other; bidirectional: beside "
-          "them "
-          "the states of the reverse direction, which begins at the last position; last=true: a vector, the "
-          "state after the last position, and of the reverse direction that at the first; in bf16 the "
-          "operands "
-          "of products are rounded, the states among them"),
+          "start as in PyTorch: its states at each position; layers stand on each other; bidirectional: "
+          "beside them the states of the reverse direction, which begins at the last position; last=true: a "
+          "vector, the state after the last position, and of the reverse direction that at the first; in "
+          "bf16 the operands of products are rounded, the states among them"),
       recurrent_entry<GruCell>("of a sequence: gated recurrent units (Cho et al. 2014), linear before the "
-                               "reset as in PyTorch; the "
-                               "rest as for lstm")};
+                               "reset as in PyTorch; the rest as for lstm")};
 }
 
 }  // namespace lockstep

@@ -37,7 +37,7 @@ constexpr Index kTensorBytes = 1024;
 
 // Fewer positions than the model has get the outputs that they have among all.
 bool takes_any_positions(const ModelToExport& exported) {
-  return exported.tokens && looks_back(exported.model);
+  return exported.tokens && is_causal(exported.model);
 }
 
 // Gives the records, [N, dims].
