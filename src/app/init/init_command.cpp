@@ -14,7 +14,6 @@
 #include "app/setup/run_config.h"
 #include "init.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"

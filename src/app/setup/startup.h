@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <limits>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>

@@ -13,7 +13,6 @@
 #include "lockstep/data/text/vocabulary.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
-#include "lockstep/train/storage/checkpoint.h"
 #include "outputs.h"
 #include "run_config.h"
 #include "startup.h"

@@ -21,14 +21,12 @@ namespace lockstep {
 namespace {
 
 // A file as it is.
-class PlainInput final : public ByteStream::Input {
+class PlainInput final : public ByteStream::Input, NoCopy {
  public:
   explicit PlainInput(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (file_ < 0) throw DataError("cannot open '{}': {}", path, std::strerror(errno));
     bytes_ = file_bytes(path);
   }
-  PlainInput(const PlainInput&) = delete;
-  PlainInput& operator=(const PlainInput&) = delete;
   ~PlainInput() override { ::close(file_); }
 
   bool compressed() const override { return false; }

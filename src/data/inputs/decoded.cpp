@@ -20,7 +20,7 @@ constexpr std::size_t kDecoderBufferBytes = std::size_t{1} << 16;
 // No encoding makes more bytes of UTF-8 out of one of its own.
 constexpr Index kMaxGrowth = 4;
 
-class DecodedInput final : public ByteStream::Input {
+class DecodedInput final : public ByteStream::Input, NoCopy {
  public:
   DecodedInput(std::unique_ptr<ByteStream::Input> encoded, const std::string& encoding)
       : encoded_(std::move(encoded)), encoding_(encoding), decoder_(iconv_open("UTF-8", encoding.c_str())) {
@@ -31,8 +31,6 @@ class DecodedInput final : public ByteStream::Input {
     }
   }
   ~DecodedInput() override { iconv_close(decoder_); }
-  DecodedInput(const DecodedInput&) = delete;
-  DecodedInput& operator=(const DecodedInput&) = delete;
 
   // As in a compressed file, a position is found from the start only.
   bool compressed() const override { return true; }

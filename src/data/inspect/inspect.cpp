@@ -9,10 +9,8 @@
 #include <cmath>
 
 #include "findings.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/inputs/byte_stream.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {

@@ -1,5 +1,4 @@
 #include "lockstep/data/loading/load_records.h"
-#include "lockstep/data/inputs/reading_row.h"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include "loaded_records.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/process.h"
+#include "lockstep/data/inputs/reading_row.h"
 #include "lockstep/data/message.h"
 
 namespace lockstep {

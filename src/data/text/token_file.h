@@ -3,7 +3,6 @@
 // not mapped, as a mapped file that somebody cuts ends the process by a signal, and a read one in an error.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

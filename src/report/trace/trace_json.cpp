@@ -16,7 +16,7 @@ namespace lockstep {
 namespace {
 
 // A gzip file in memory, without a time in its head.
-class Gzip {
+class Gzip : NoCopy {
  public:
   Gzip() {
     constexpr int kWithGzipHead = 16;
@@ -25,8 +25,6 @@ class Gzip {
                         "zlib does not start");
   }
   ~Gzip() { ::deflateEnd(&stream_); }
-  Gzip(const Gzip&) = delete;
-  Gzip& operator=(const Gzip&) = delete;
 
   void write(std::string text, int flush = Z_NO_FLUSH) {
     stream_.next_in = reinterpret_cast<Bytef*>(text.data());

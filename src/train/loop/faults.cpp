@@ -19,10 +19,6 @@
 namespace lockstep {
 namespace {
 
-// Finds the first bad number after a step whose loss or gradient is not finite: the passes are repeated with
-// all activations kept, and searched in the order of the model, so that the answer does not depend on which
-// rank hosts which replica.
-
 constexpr const char* kAdvice = "Lower train.lr, add train.warmup, or clip with train.clip_norm";
 
 void hang(const DebugOptions& debug, Communicator& comm) {
@@ -71,6 +67,9 @@ void stop_on_late_bad_number(const std::string& found) {
       kExitTraining);
 }
 
+// Finds the first bad number after a step whose loss or gradient is not finite: the passes are repeated with
+// all activations kept, and searched in the order of the model, so that the answer does not depend on which
+// rank hosts which replica.
 namespace {
 
 // Tensors of the whole model from this one on.

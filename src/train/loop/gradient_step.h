@@ -152,12 +152,10 @@ struct PassSeconds {
 
 /// Takes the replicas of this rank through the model, one part of their samples at a time: forward(), then
 /// backward() with the loss. Threads may do that for different replicas at a time.
-class ReplicaPass {
+class ReplicaPass : NoCopy {
  public:
   /// *Collective over the group.* The context and what it refers to outlive it.
   explicit ReplicaPass(const StepContext& step);
-  ReplicaPass(const ReplicaPass&) = delete;
-  ReplicaPass& operator=(const ReplicaPass&) = delete;
 
   const StepContext& step() const { return step_; }
   /// Main thread: a step with these samples, of which no gradients are there yet.
@@ -268,11 +266,9 @@ BadNumber check_again(ReplicaPass& pass, const StepReplica& replica);
 std::unique_ptr<ReplicaWalk> make_lockstep_walk(ReplicaPass& pass, BucketSender& sender);
 std::unique_ptr<ReplicaWalk> make_pipeline_walk(ReplicaPass& pass, BucketSender& sender);
 
-class GradientStep {
+class GradientStep : NoCopy {
  public:
   explicit GradientStep(const StepContext& step);
-  GradientStep(const GradientStep&) = delete;
-  GradientStep& operator=(const GradientStep&) = delete;
 
   /// *Collective.* Runs all local replicas, starts the exchange of every bucket, and adds the sums of batch
   /// norm to the states (their update is the caller's).

@@ -23,15 +23,13 @@ namespace {
 constexpr Index kAverageBatches = 100;
 
 // Puts what the ranks do between two steps on the timeline, if there is one.
-class OutsideSpan {
+class OutsideSpan : NoCopy {
  public:
   OutsideSpan(StepTracer* tracer, TraceKind kind)
       : tracer_(tracer), kind_(kind), begin_(tracer != nullptr ? trace_clock() : 0) {}
   ~OutsideSpan() {
     if (tracer_ != nullptr) tracer_->add(kind_, begin_, trace_clock());
   }
-  OutsideSpan(const OutsideSpan&) = delete;
-  OutsideSpan& operator=(const OutsideSpan&) = delete;
 
  private:
   StepTracer* tracer_;

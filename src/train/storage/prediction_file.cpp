@@ -21,8 +21,7 @@ namespace {
 
 // Text, one line for each row: its number from 0 on, the columns of the input that are kept, then classes by
 // name and values in the shortest form that is read as the same bits in single precision, or with the digits
-// that their column needs. Of an unknown row only the first two
-// are known.
+// that their column needs. Of an unknown row only the first two are known.
 //
 // In CSV a header names the columns. What is not a number is "nan", whatever its sign, and what is unknown an
 // empty cell. JSON lines have an object for each row with the same names, and null for what is no finite

@@ -12,11 +12,9 @@ namespace lockstep {
 /// While one lives, a terminal shows what its thread has been reading for more than two seconds. Where
 /// several threads or processes read one data set only one of them `shows` it. Those within the life of
 /// another one of their thread do nothing.
-class ReadingRow {
+class ReadingRow : NoCopy {
  public:
   explicit ReadingRow(bool shows = true);
-  ReadingRow(const ReadingRow&) = delete;
-  ReadingRow& operator=(const ReadingRow&) = delete;
   ~ReadingRow();
 
   /// For whoever reads: byte `position` of the data in a file of so many bytes was reached, or of what is

@@ -129,14 +129,12 @@ struct LoaderOptions {
 /// for it would have no core of its own, unless it waits for files anyway.
 Index steps_ahead(const DataOptions& options, bool spare_core, bool streamed);
 
-class Loader {
+class Loader : NoCopy {
  public:
   /// All references, and the augmenter, must outlive the loader.
   Loader(const Records& records, const DatasetInfo& info, const Sampler& sampler,
          const Normaliser& normaliser, const LoaderOptions& options);
   ~Loader();
-  Loader(const Loader&) = delete;
-  Loader& operator=(const Loader&) = delete;
 
   /// The next step's samples; valid until the next call. *Blocking* until they are ready; without prefetch
   /// they are left to ReplicaBatch::prepare, unless they have weights, which a step asks for before it

@@ -92,15 +92,13 @@ class StreamOrder {
   mutable std::vector<std::shared_ptr<const StreamWalk>> walks_;  // the last of each replica
 };
 
-class StreamedRecords final : public Records {
+class StreamedRecords final : public Records, NoCopy {
  public:
   /// Streams the training set of a rank that hosts `replicas`; targets must obey the rule. The source must
   /// outlive it. Errors, here and when gathering: DataError.
   StreamedRecords(const RecordSource& source, const TargetRule& rule, const SamplingOptions& sampling,
                   Range replicas);
   ~StreamedRecords() override;
-  StreamedRecords(const StreamedRecords&) = delete;
-  StreamedRecords& operator=(const StreamedRecords&) = delete;
 
   /// Records in the cache now.
   Index rows() const override;

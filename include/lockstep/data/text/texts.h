@@ -1,6 +1,6 @@
 // Texts as data: one stream of tokens, files one behind the other. A record is a window of data.window
 // tokens, a sequence of their numbers, and its targets are the tokens after each of them. The stream is
-// encoded once, by rank 0, into a file that all ranks map; windows are cut when a batch is made.
+// encoded once, by rank 0, into a file from which all ranks read; windows are cut when a batch is made.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // Files and lines that rank 0 writes and shows while a run goes on, and at its end: metrics.jsonl, the
-// progress line, events of TensorBoard, lines of the log and summary.json.
+// progress line, events of TensorBoard, lines of the log and summary.json. Other ranks write none.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -30,7 +30,7 @@ namespace lockstep {
 // metrics.jsonl: one JSON object a line, written as it happens, whole or not at all. The guide
 // on output documents the fields.
 
-class MetricsFile final : public Observer {
+class MetricsFile final : public Observer, NoCopy {
  public:
   /// Goes on behind the first `keep` bytes of what is there, those of a checkpoint. Where they are not all
   /// there it warns of what is missing, and keeps the whole lines. Errors: DataError if the file cannot be
@@ -39,8 +39,6 @@ class MetricsFile final : public Observer {
   explicit MetricsFile(const std::filesystem::path& path, Index keep = 0,
                        std::function<void(const nlohmann::ordered_json&)> on_line = {});
   ~MetricsFile() override;
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
 
   void on_train_metrics(const TrainMetrics& metrics) override;
   void on_evaluation(const EvalMetrics& metrics) override;
@@ -72,14 +70,12 @@ struct ShownProgress {
   Index tokens = 0;         ///< of a sample, where it is a window of tokens; else 0
 };
 
-class ProgressLine final : public Observer {
+class ProgressLine final : public Observer, NoCopy {
  public:
   /// `whole`: progress at the end of the run. `measure`: the number of evaluations that the live line shows,
   /// the last and, if its weights are kept, the best.
   ProgressLine(ProgressStyle style, const Progress& whole, const ShownProgress& shown, Measure measure);
   ~ProgressLine() override { erase_live_row(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
 
   /// Before the first step: the best evaluation of earlier starts.
   void go_on(const RunRecord& earlier);
@@ -128,7 +124,7 @@ struct HyperParameter {
   std::string value;
 };
 
-class TensorBoardEvents final : public Observer {
+class TensorBoardEvents final : public Observer, NoCopy {
  public:
   /// Writes a new file into `directory`, which is made if it is not there. What other files there have of
   /// steps after `first_step` is shown no more. `tensors`: names of the tensors, for histograms. Errors:
@@ -136,8 +132,6 @@ class TensorBoardEvents final : public Observer {
   TensorBoardEvents(const std::filesystem::path& directory, Index first_step,
                     const std::vector<HyperParameter>& parameters, std::vector<std::string> tensors = {});
   ~TensorBoardEvents() override;
-  TensorBoardEvents(const TensorBoardEvents&) = delete;
-  TensorBoardEvents& operator=(const TensorBoardEvents&) = delete;
 
   void on_train_metrics(const TrainMetrics& metrics) override;
   void on_evaluation(const EvalMetrics& metrics) override;
@@ -161,8 +155,6 @@ class TensorBoardEvents final : public Observer {
 /// A HistogramProto of kHistogramBins counts. Its least and greatest number, sum and sum of squares are those
 /// of the middles of the bins.
 std::string histogram_message(std::span<const double> counts);
-
-// The files and lines that rank 0 writes while a run goes on; other ranks write none.
 
 struct RunOutputSettings {
   RunDirectory directory;

@@ -12,7 +12,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -163,13 +162,11 @@ using PredictedRows = MatrixView<const double>;
 ///   quantiles                  q0.1; of several targets TARGET_q0.1
 ///   the most probable classes  top1, p_top1, top2, p_top2, ...
 /// A target without a name is called target0, target1, ...
-class PredictionTable {
+class PredictionTable : NoCopy {
  public:
   /// Requires check_view(). `scales`: see in_label_units().
   PredictionTable(const OutputForm& form, Index outputs, std::span<const TargetLabel> labels,
                   const PredictionView& view = {}, std::vector<LabelScale> scales = {});
-  PredictionTable(const PredictionTable&) = delete;
-  PredictionTable& operator=(const PredictionTable&) = delete;
 
   std::span<const PredictionColumn> columns() const { return columns_; }
   /// Rows of predict_rows() as rows of the table, class numbers where a column has classes; valid until the

@@ -43,13 +43,11 @@ struct TraceHead {
 };
 
 /// All calls are local and of the main thread.
-class StepTracer {
+class StepTracer : NoCopy {
  public:
   /// Replaces a file of that name. Errors: DataError.
   StepTracer(const std::filesystem::path& file, TraceHead head);
   ~StepTracer();
-  StepTracer(const StepTracer&) = delete;
-  StepTracer& operator=(const StepTracer&) = delete;
 
   void begin_step(Index step);
   /// A step that took so long; it is pending from now on, if it was recorded.

@@ -235,14 +235,12 @@ struct CheckpointHooks {
   std::function<void()> after = {};  ///< once a checkpoint is finished, on the writer's thread; never throws
 };
 
-class CheckpointWriter {
+class CheckpointWriter : NoCopy {
  public:
   /// Keeps the newest `keep`, and the best. References must outlive it.
   CheckpointWriter(Communicator& comm, CheckpointDirectory directory, Index keep, CheckpointHooks hooks = {});
   /// Completes the checkpoint that is being written if all ranks get here; else gives it up.
   ~CheckpointWriter();
-  CheckpointWriter(const CheckpointWriter&) = delete;
-  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   /// *Collective.* Starts to write a checkpoint, or skips it if the last one is still being written. A
   /// failure is a warning, never an error: training goes on.

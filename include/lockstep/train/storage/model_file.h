@@ -36,13 +36,11 @@ std::string model_file_head(const Layout& layout, const Shape& input, const Mode
 /// The content of a model file: all tensors, in order of the arena, as F32, and the shape of one sample of
 /// the model's input, so that the model can be built again without its data. The same weights and facts give
 /// the same bytes. Refers to the values.
-class ModelBytes {
+class ModelBytes : NoCopy {
  public:
   /// `layout`: of the weights and, behind them, the running moments.
   ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input,
              const ModelFacts& facts = {});
-  ModelBytes(const ModelBytes&) = delete;
-  ModelBytes& operator=(const ModelBytes&) = delete;
 
   /// The parts of the file in the order in which they are written.
   std::span<const std::string_view> parts() const { return parts_; }

@@ -199,14 +199,12 @@ std::vector<std::string> lost_files(const RunDirectory& run);
 /// Keeps the record of a run that goes on, and writes it from a thread of its own: soon after each change, at
 /// most once a second, and as a heartbeat. No change waits for a write; the end does. A write that fails is
 /// tried again with the next; only that of the end is an error.
-class RunRecordFile {
+class RunRecordFile : NoCopy {
  public:
   /// `directory` gives the present path of the run, nothing if it was deleted. The first record is written
   /// before this returns, if it can be.
   RunRecordFile(RunRecord record, std::function<std::optional<std::filesystem::path>()> directory);
   ~RunRecordFile();
-  RunRecordFile(const RunRecordFile&) = delete;
-  RunRecordFile& operator=(const RunRecordFile&) = delete;
 
   void change(const std::function<void(RunRecord&)>& change);
   /// Changes and writes the record for the last time, or once more if it is called again; nothing is written

@@ -17,7 +17,7 @@ constexpr zip_uint16_t kTime = 0;
 constexpr zip_uint16_t kDate = (1 << 5) | 1;
 
 // A zip file that grows in memory.
-class ZipArchive {
+class ZipArchive : NoCopy {
  public:
   ZipArchive() {
     zip_error_t error;
@@ -27,8 +27,6 @@ class ZipArchive {
     if (archive_ == nullptr) fail(error);
     zip_source_keep(memory_);
   }
-  ZipArchive(const ZipArchive&) = delete;
-  ZipArchive& operator=(const ZipArchive&) = delete;
   ~ZipArchive() {
     if (archive_ != nullptr) zip_discard(archive_);
     zip_source_free(memory_);

@@ -26,13 +26,11 @@ class TextColumns {
   virtual std::span<const std::string> next() = 0;
 };
 
-class KeptColumns final : public TextColumns {
+class KeptColumns final : public TextColumns, NoCopy {
  public:
   /// `table`: whose records have been counted; must outlive it. Errors: ConfigError naming --keep for a
   /// column that it does not have.
   KeptColumns(const TableText& table, std::vector<std::string> names);
-  KeptColumns(const KeptColumns&) = delete;
-  KeptColumns& operator=(const KeptColumns&) = delete;
 
   std::span<const std::string> names() const override { return names_; }
   /// The cells of the next record, bad ones included, of which nothing is known: they have empty cells. Valid
