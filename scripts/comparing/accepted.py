@@ -30,7 +30,7 @@ MACHINE = [(re.compile(files), re.compile(what), instead) for files, what, inste
                    r"|prterun|mpirun|\[\S+:\d+\]|Proc: |Errorcode: |MPI_ABORT|NOTE: |You may or may not|exactly when|PRTE"
                    r"|with errorcode|$)", None),
     (r".*", r"before=20\d\d", "before=20~"),
-    (r".*stdout", r"^slow: rank .*", None),  # of a timeline, if one rank was slower by chance
+    (r".*stdout", r"^(slow: rank .*|    for rank ~)$", None),  # of a timeline: who was slower, or waited at all, by chance
     (r".*", r"(, precision \w+; ).*", r"\1~"),
     (r".*(json|jsonl|html)", r"^(.*\.(hosts?\[\d+\]|host|cpu|cores(\[\d+\])?|placement(\[\d+\])*) = ).*", r"\1~"),
     (r".*", r"^(commit|build|MPI|kernels|bf16|compiler|libraries|  (ONNX|HDF5|libzip|ISA-L|Chart.js) [\d.]+)\b.*: .*", "~"),
