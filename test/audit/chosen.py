@@ -3,15 +3,14 @@
 import numpy as np
 
 from . import metrics
-from .figures import Figures, moved
+from .figures import Figures, answered, moved
 from .outputs import Outputs
 from .report import Span
 from .summary import figures_of
 
 
 def measure_at(measure, p, yes, weights, threshold):
-    said = p >= threshold
-    both, missed, wrong, right = ((weights * x).sum() for x in (yes & said, yes & ~said, ~yes & said, ~yes & ~said))
+    right, wrong, missed, both = answered(p, yes, weights, threshold)
     if measure == "f1":
         return 2 * both / (2 * both + missed + wrong)
     balanced = (both / (both + missed) + right / (right + wrong)) / 2

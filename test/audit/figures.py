@@ -13,6 +13,12 @@ from .report import Span
 from .table_data import Scale
 
 
+def answered(p, yes, weights, threshold):
+    """The weights of the samples that are said to be no and are, to be yes and are not, no and are not, yes and are."""
+    said = p >= threshold
+    return [(weights * (a & b)).sum() for a in (~yes, yes) for b in (~said, said)]
+
+
 def moved(form, outputs, targets):
     """The outputs, and those at the ends of what they may be."""
     value, error = outputs.values, outputs.error
@@ -191,9 +197,8 @@ class Figures:
     def answers_at(self, threshold):
         """As `threshold` of an evaluation has them."""
         p, yes, weights = self.yes_samples()
-        said = p >= float(threshold)
-        counts = [[int((a & b).sum()) for b in (~said, said)] for a in (~yes, yes)]
-        none, wrong, missed, both = ((weights * (a & b)).sum() for a in (~yes, yes) for b in (~said, said))
+        counts = np.array(answered(p, yes, np.ones(len(p), int), float(threshold))).reshape(2, 2).tolist()
+        none, wrong, missed, both = answered(p, yes, weights, float(threshold))
         share = lambda part, whole: float(part / whole) if whole else None
         return {"probability": float(threshold), "accuracy": share(none + both, weights.sum()),
                 "precision": share(both, both + wrong), "recall": share(both, both + missed),

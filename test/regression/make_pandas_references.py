@@ -2,8 +2,8 @@
 each column followed by those that come next. pandas has read each column as times, too.
 
 The tests only need the file. It is written again by
-    pip install pandas==3.1.1
-    python3 test/regression/make_pandas_references.py
+    scripts/peers/python -m pip install pandas==3.1.1
+    scripts/peers/python test/regression/make_pandas_references.py
 """
 
 import pandas as pd

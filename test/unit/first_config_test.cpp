@@ -9,6 +9,7 @@
 #include "lockstep/config/command_line.h"
 #include "support/error_text.h"
 #include "support/numpy_files.h"
+#include "support/settings.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::first_config_test {
@@ -36,13 +37,6 @@ class FirstConfig : public testing::Test {
     return read_init_data(path, options);
   }
 
-  static std::string value(const std::vector<CommentedSetting>& settings, const std::string& key) {
-    for (const CommentedSetting& setting : settings) {
-      if (setting.key == key) return setting.value;
-    }
-    return "";
-  }
-
   static std::vector<CommentedSetting> settings_for(const std::string& path, const std::string& task = "",
                                                     const std::string& label = "y") {
     const InitData data = read(path, label);
@@ -64,18 +58,18 @@ double third(Index i) {
 
 TEST_F(FirstConfig, TakesTextsAndFewWholeNumbersForClassesAndOtherNumbersForNumbers) {
   const auto two = settings_for(table(200, yes_or_no));
-  EXPECT_EQ(value(two, "train.loss"), "\"binary_cross_entropy\"");
-  EXPECT_EQ(value(two, "train.early_stopping_metric"), "\"auc\"");
-  EXPECT_EQ(value(two, "data.columns"), R"(["y: categorical"])");
-  EXPECT_TRUE(value(two, "model.layers").ends_with("dense(1)\""));
+  EXPECT_EQ(value_of(two, "train.loss"), "\"binary_cross_entropy\"");
+  EXPECT_EQ(value_of(two, "train.early_stopping_metric"), "\"auc\"");
+  EXPECT_EQ(value_of(two, "data.columns"), R"(["y: categorical"])");
+  EXPECT_TRUE(value_of(two, "model.layers").ends_with("dense(1)\""));
   const auto ten = settings_for(table(200, remainder_of_ten));
-  EXPECT_EQ(value(ten, "train.loss"), "\"softmax_cross_entropy\"");
-  EXPECT_EQ(value(ten, "data.columns"), "") << "0 to 9 are classes as they are";
-  EXPECT_TRUE(value(ten, "model.layers").ends_with("dense(10)\""));
+  EXPECT_EQ(value_of(ten, "train.loss"), "\"softmax_cross_entropy\"");
+  EXPECT_EQ(value_of(ten, "data.columns"), "") << "0 to 9 are classes as they are";
+  EXPECT_TRUE(value_of(ten, "model.layers").ends_with("dense(10)\""));
   const auto numbers = settings_for(table(200, third));
-  EXPECT_EQ(value(numbers, "train.loss"), "\"mean_squared_error\"");
-  EXPECT_EQ(value(numbers, "data.columns"), R"(["y: standard"])") << "a deviation far from 1";
-  EXPECT_EQ(value(settings_for(table(30, remainder_of_ten)), "train.loss"), "\"mean_squared_error\"")
+  EXPECT_EQ(value_of(numbers, "train.loss"), "\"mean_squared_error\"");
+  EXPECT_EQ(value_of(numbers, "data.columns"), R"(["y: standard"])") << "a deviation far from 1";
+  EXPECT_EQ(value_of(settings_for(table(30, remainder_of_ten)), "train.loss"), "\"mean_squared_error\"")
       << "ten values in thirty records";
 }
 
@@ -96,7 +90,8 @@ TEST_F(FirstConfig, AndInspectAgreeOnWhatTheLabelIs) {
     EXPECT_NE(to_text(*data.table).find(classes ? "label, classes" : "label, numeric"), std::string::npos);
     const bool named = data_section(*data.table).find("y: categorical") != std::string::npos;
     EXPECT_EQ(named, classes && first > 0);
-    EXPECT_EQ(value(settings_for(path), "data.columns").find("y: categorical") != std::string::npos, named);
+    EXPECT_EQ(value_of(settings_for(path), "data.columns").find("y: categorical") != std::string::npos,
+              named);
   }
 }
 
@@ -111,8 +106,8 @@ TEST_F(FirstConfig, TakesSeveralLabelsForYesOrNoIfTheyAreZeroAndOneAlone) {
     options.table.label = {"y", "z"};
     const InitData data = read_init_data(write("several.csv", text), options);
     const auto settings = choose_settings(data, choose_task(data, task), "t");
-    EXPECT_TRUE(value(settings, "model.layers").ends_with("dense(2)\""));
-    return value(settings, "train.loss");
+    EXPECT_TRUE(value_of(settings, "model.layers").ends_with("dense(2)\""));
+    return value_of(settings, "train.loss");
   };
   const std::string yes_or_no = "\"binary_cross_entropy\"", numbers = "\"mean_squared_error\"";
   EXPECT_EQ(loss({0, 1}), yes_or_no);
@@ -135,7 +130,7 @@ TEST_F(FirstConfig, TakesALossForOutliersOnEitherSide) {
       text +=
           fmt::format("{},{},{}\n", i == 500 ? of_feature : half, (i * 5) % 13, i == 500 ? of_label : half);
     }
-    return value(settings_for(write("far.csv", text)), "train.loss");
+    return value_of(settings_for(write("far.csv", text)), "train.loss");
   };
   const std::string usual = "\"mean_squared_error\"", for_outliers = "\"huber\"";
   for (const double sign : {1.0, -1.0}) {
@@ -148,21 +143,21 @@ TEST_F(FirstConfig, TakesALossForOutliersOnEitherSide) {
 
 TEST_F(FirstConfig, ARareClassGetsItsWeight) {
   const auto weights = [this](Index each) {
-    return value(settings_for(table(1100, [each](Index i) { return i % each == 0 ? "yes" : "no"; })),
-                 "train.class_weights");
+    return value_of(settings_for(table(1100, [each](Index i) { return i % each == 0 ? "yes" : "no"; })),
+                    "train.class_weights");
   };
   EXPECT_EQ(weights(22), "\"balanced\"");
   EXPECT_EQ(weights(12), "\"balanced\"") << "92 of 1,100";
   EXPECT_EQ(weights(11), "") << "10 to 1";
   EXPECT_EQ(weights(2), "");
   EXPECT_EQ(weights(500), "") << "three records say too little";
-  EXPECT_EQ(value(settings_for(table(1100, third)), "train.class_weights"), "");
+  EXPECT_EQ(value_of(settings_for(table(1100, third)), "train.class_weights"), "");
 }
 
 TEST_F(FirstConfig, TheTaskCanBeChosenWhereTheLabelsSuitIt) {
   const std::string ten = table(200, remainder_of_ten, "ten.csv"), two = table(200, yes_or_no, "two.csv");
-  EXPECT_EQ(value(settings_for(ten, "numbers"), "train.loss"), "\"mean_squared_error\"");
-  EXPECT_TRUE(value(settings_for(two, "classes"), "model.layers").ends_with("dense(2)\""));
+  EXPECT_EQ(value_of(settings_for(ten, "numbers"), "train.loss"), "\"mean_squared_error\"");
+  EXPECT_TRUE(value_of(settings_for(two, "classes"), "model.layers").ends_with("dense(2)\""));
   const auto error = [&](const std::string& path, const std::string& task) {
     return error_text<ConfigError>([&] { settings_for(path, task); });
   };
@@ -193,8 +188,8 @@ TEST_F(FirstConfig, SuitsEachLossThatTheTaskAllows) {
     const auto settings = with_flags(choose_settings(data, task, "t"), given);
     make_experiment(load_training_config({}, {"first.toml", to_toml(settings, {})}, {}), alone());
     found[loss.name + (data.forecast ? " forecast" : "")] =
-        fmt::format("{} {} {} {}", value(settings, "model.layers"), value(settings, "eval.metrics"),
-                    value(settings, "data.columns"), value(settings, "data.window_scale"));
+        fmt::format("{} {} {} {}", value_of(settings, "model.layers"), value_of(settings, "eval.metrics"),
+                    value_of(settings, "data.columns"), value_of(settings, "data.window_scale"));
   };
   for (const LossEntry& loss : loss_catalog()) {
     SCOPED_TRACE(loss.name);
@@ -305,45 +300,46 @@ TEST_F(FirstConfig, SizesOfARunFollowTheNumberOfRecords) {
     std::string found;
     for (const char* key :
          {"train.global_batch", "train.replicas", "train.epochs", "train.early_stopping", "train.lr"})
-      found += value(settings, key).substr(0, value(settings, key).find(" epochs")) + " ";
+      found += value_of(settings, key).substr(0, value_of(settings, key).find(" epochs")) + " ";
     std::erase(found, '"');
-    const std::string layers = value(settings, "model.layers");
+    const std::string layers = value_of(settings, "model.layers");
     found += layers.substr(std::min<std::size_t>(1, layers.size()), layers.find(')') - 1);
     EXPECT_EQ(found, expected) << records << " " << preset;
   }
-  EXPECT_EQ(value(settings_for(table(3, third)), "train.early_stopping"), "") << "too few to hold any back";
+  EXPECT_EQ(value_of(settings_for(table(3, third)), "train.early_stopping"), "")
+      << "too few to hold any back";
   for (const auto& [records, preset, expected] : std::vector<Case>{{49, "", ""},
                                                                    {50, "", "share(0.2)"},
                                                                    {999, "", "share(0.2)"},
                                                                    {1000, "", "share(0.1)"},
                                                                    {299, "tabular", "share(0.2)"},
                                                                    {300, "tabular_large", "share(0.1)"}})
-    EXPECT_EQ(value(settings_of(records, preset, true), "data.validation"),
+    EXPECT_EQ(value_of(settings_of(records, preset, true), "data.validation"),
               expected.empty() ? "" : quoted(expected))
         << records << " " << preset;
 }
 
 TEST_F(FirstConfig, RecordsWithoutTheirLabelAreSkipped) {
   const auto settings = settings_for(table(200, [](Index i) { return i % 10 == 0 ? "" : yes_or_no(i); }));
-  EXPECT_EQ(value(settings, "data.on_bad_record"), "\"skip\"");
-  EXPECT_EQ(value(settings, "data.max_bad_share"), "0.100");
+  EXPECT_EQ(value_of(settings, "data.on_bad_record"), "\"skip\"");
+  EXPECT_EQ(value_of(settings, "data.max_bad_share"), "0.100");
 }
 
 TEST_F(FirstConfig, IgnoresTheNumbersOfRows) {
   std::string text = "row,a,y\n";
   for (Index i = 0; i < 150; ++i) text += fmt::format("{},{},{}\n", 10 + i, i * 7 % 149, yes_or_no(i));
   const auto settings = settings_for(write("rows.csv", text));
-  EXPECT_EQ(value(settings, "data.ignore"), R"(["row"])");
-  EXPECT_EQ(value(settings, "data.numeric"), R"(["a"])");
+  EXPECT_EQ(value_of(settings, "data.ignore"), R"(["row"])");
+  EXPECT_EQ(value_of(settings, "data.numeric"), R"(["a"])");
 }
 
 TEST_F(FirstConfig, FindsTheTestSetBesideByItsName) {
   const std::string train = table(60, yes_or_no, "sales_train.csv");
-  EXPECT_EQ(value(settings_for(train), "data.test"), "");
+  EXPECT_EQ(value_of(settings_for(train), "data.test"), "");
   const std::string test = table(20, yes_or_no, "sales_test.csv");
-  EXPECT_EQ(value(settings_for(train), "data.test"), quoted(test));
+  EXPECT_EQ(value_of(settings_for(train), "data.test"), quoted(test));
   const std::string dev = table(20, yes_or_no, "sales_dev.csv");
-  EXPECT_EQ(value(settings_for(train), "data.validation"), quoted(dev));
+  EXPECT_EQ(value_of(settings_for(train), "data.validation"), quoted(dev));
   EXPECT_FALSE(read(table(60, yes_or_no, "a_train.csv")).test);
   write("a_test.csv", "a,b\n1,2\n");
   const InitData contest = read(directory_ / "a_train.csv");
@@ -365,7 +361,7 @@ TEST_F(FirstConfig, ScalesALabelThatIsLearnedSlowlyAsItIs) {
     const auto label = [&](Index i) {
       return mean + (i % 2 == 0 ? deviation : -deviation) + (i == 7 ? most : 0);
     };
-    return value(
+    return value_of(
         settings_for(table(
             200,
             [&](Index i) { return fmt::format("{:.6g}", label(i) + 1e-3 * static_cast<double>(i % 9)); })),
@@ -394,9 +390,9 @@ TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
   write("x_train.npy", npy_content("<f4", {100, 2}, bytes_of(x)));
   write("y_train.npy", npy_content("<i8", {100}, bytes_of(y)));
   const auto settings = settings_for(directory_ / "x_train.npy", "", "");
-  EXPECT_EQ(value(settings, "data.train_labels"), quoted(directory_ / "y_train.npy"));
-  EXPECT_EQ(value(settings, "data.mean"), "[2.95, 2000]");
-  EXPECT_EQ(value(settings, "data.std"), "[2.012, 1414]");
+  EXPECT_EQ(value_of(settings, "data.train_labels"), quoted(directory_ / "y_train.npy"));
+  EXPECT_EQ(value_of(settings, "data.mean"), "[2.95, 2000]");
+  EXPECT_EQ(value_of(settings, "data.std"), "[2.012, 1414]");
   // One mean for features that differ by less than ten of their deviations, in their means too.
   const auto mean = [](double first, double second, double deviation) {
     InitData data{.records = 100, .features = {{3}}};
@@ -404,7 +400,7 @@ TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
     data.numbers = {{.count = 9, .mean = first, .squares = 9, .min = first, .max = first},
                     {.count = 9, .mean = second, .squares = 9 * deviation * deviation},
                     {.count = 9, .mean = 0}};  // the same number in every record
-    return value(choose_settings(data, choose_task(data, "numbers"), "t"), "data.mean");
+    return value_of(choose_settings(data, choose_task(data, "numbers"), "t"), "data.mean");
   };
   EXPECT_EQ(mean(99, 0, 1), "[33]");
   EXPECT_EQ(mean(101, 0, 1), "[101, 0, 0]");
@@ -412,7 +408,7 @@ TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
   EXPECT_EQ(mean(0, -101, 1), "[0, -101, 0]");
   EXPECT_EQ(mean(3, 0, 9), "[1]");
   EXPECT_EQ(mean(3, 0, 11), "[3, 0, 0]");
-  EXPECT_TRUE(value(settings, "model.layers").ends_with("dense(4)\""));
+  EXPECT_TRUE(value_of(settings, "model.layers").ends_with("dense(4)\""));
   expect_parts(error_text<DataError>([&] { read(directory_ / "x_train.npy", "z_train.npy"); }),
                {"--label names 'z_train.npy', which does not exist"});
   std::filesystem::rename(directory_ / "y_train.npy", directory_ / "classes.npy");
@@ -452,7 +448,7 @@ TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
   const Task task = choose_task(data, "");
   EXPECT_TRUE(task.images);
   EXPECT_EQ(
-      value(choose_settings(data, task, "t"), "model.layers"),
+      value_of(choose_settings(data, task, "t"), "model.layers"),
       "\"conv2d(32, 3, padding=same) relu maxpool(2) conv2d(64, 3, padding=same) relu maxpool(2) flatten "
       "dense(128) relu dropout(0.4) dense(3)\"");
   data.features = {{3, 32, 32}};
@@ -489,8 +485,8 @@ TEST_F(FirstConfig, WhatIsSuspiciousIsActedOnOrSaid) {
        "column 'b': 'Oslo', 'oslo' differ in case or blanks only", "yes and no are written in 3 ways",
        "44 of 305 records (14.4 %) are the same as an earlier one"});
   const auto settings = choose_settings(data, choose_task(data, ""), "t");
-  EXPECT_EQ(value(settings, "data.columns"), R"x(["a: missing(-999)", "y: categorical"])x");
-  EXPECT_EQ(value(settings, "data.missing_values"), "");
+  EXPECT_EQ(value_of(settings, "data.columns"), R"x(["a: missing(-999)", "y: categorical"])x");
+  EXPECT_EQ(value_of(settings, "data.missing_values"), "");
   EXPECT_EQ(data.table->scan.columns[0].numbers.min, 0) << "the numbers that decide on scale and loss";
 }
 
@@ -502,8 +498,8 @@ TEST_F(FirstConfig, ABadNumberAmongManyLabelsIsABadRecordWithALine) {
                  {"label 'y': 1 record is left out (on_bad_record), the first '",
                   "t.csv', line 39, column 3 ('y')", "found '" + bad + "', expected a number"});
     const auto settings = choose_settings(data, choose_task(data, ""), "t");
-    EXPECT_EQ(value(settings, "train.loss"), quoted("mean_squared_error"));
-    EXPECT_EQ(value(settings, "data.on_bad_record"), quoted("skip"));
+    EXPECT_EQ(value_of(settings, "train.loss"), quoted("mean_squared_error"));
+    EXPECT_EQ(value_of(settings, "data.on_bad_record"), quoted("skip"));
   }
 }
 
@@ -519,23 +515,23 @@ TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
   const Task task = choose_task(data, "");
   ASSERT_EQ(task.kind, TaskKind::kNumbers);
   const auto settings = choose_settings(data, task, "t", "tabular");
-  EXPECT_EQ(value(settings, "data.scale"), quoted("robust bins(48, by=label)"));
-  EXPECT_EQ(value(settings, "model.preset"), quoted("tabular"));
-  EXPECT_EQ(value(settings, "model.outputs"), "1");
-  EXPECT_EQ(value(settings, "model.layers"), "");
-  EXPECT_EQ(value(settings, "train.optimizer"), quoted("adamw"));
-  EXPECT_EQ(value(settings, "train.lr_multiplier"), R"(["0.*: 6"])");
-  EXPECT_EQ(value(settings, "train.loss"), quoted("huber")) << "as without it";
-  EXPECT_EQ(value(settings, "data.columns"), R"(["y: log"])") << "as without it";
-  EXPECT_EQ(value(choose_settings(data, task, "t"), "data.scale"), "") << "without a preset";
-  EXPECT_EQ(value(choose_settings(data, task, "t", "wide_deep"), "data.scale"), "");
+  EXPECT_EQ(value_of(settings, "data.scale"), quoted("robust bins(48, by=label)"));
+  EXPECT_EQ(value_of(settings, "model.preset"), quoted("tabular"));
+  EXPECT_EQ(value_of(settings, "model.outputs"), "1");
+  EXPECT_EQ(value_of(settings, "model.layers"), "");
+  EXPECT_EQ(value_of(settings, "train.optimizer"), quoted("adamw"));
+  EXPECT_EQ(value_of(settings, "train.lr_multiplier"), R"(["0.*: 6"])");
+  EXPECT_EQ(value_of(settings, "train.loss"), quoted("huber")) << "as without it";
+  EXPECT_EQ(value_of(settings, "data.columns"), R"(["y: log"])") << "as without it";
+  EXPECT_EQ(value_of(choose_settings(data, task, "t"), "data.scale"), "") << "without a preset";
+  EXPECT_EQ(value_of(choose_settings(data, task, "t", "wide_deep"), "data.scale"), "");
   // A logarithm of prices, around 8: near 1 for a perceptron, but dropout would shake its mean.
   data.label.numbers = {.count = 20'000, .mean = 8, .squares = 7000, .min = 6, .max = 10};
   data.table->scan.columns[0].numbers = data.label.numbers;
-  EXPECT_EQ(value(choose_settings(data, task, "t"), "data.columns"), "");
-  EXPECT_EQ(value(choose_settings(data, task, "t", "tabular"), "data.columns"), R"(["y: standard"])");
+  EXPECT_EQ(value_of(choose_settings(data, task, "t"), "data.columns"), "");
+  EXPECT_EQ(value_of(choose_settings(data, task, "t", "tabular"), "data.columns"), R"(["y: standard"])");
   data.label.columns = 2;
-  EXPECT_EQ(value(choose_settings(data, task, "t", "tabular"), "data.scale"), quoted("robust bins(48)"))
+  EXPECT_EQ(value_of(choose_settings(data, task, "t", "tabular"), "data.scale"), quoted("robust bins(48)"))
       << "a tree learns one label";
 }
 
@@ -555,8 +551,8 @@ TEST_F(FirstConfig, APresetForTablesHasFewerBinsForManyColumns) {
     data.table->scan.columns.resize(numbers + 2);
     data.options.table.label = {"y"};
     const auto settings = choose_settings(data, choose_task(data, "classes"), "t", "tabular");
-    EXPECT_EQ(value(settings, "train.early_stopping_metric"), quoted("loss"));
-    return value(settings, "data.scale");
+    EXPECT_EQ(value_of(settings, "train.early_stopping_metric"), quoted("loss"));
+    return value_of(settings, "data.scale");
   };
   EXPECT_EQ(scale(0), quoted("robust bins(48, by=label)"));
   EXPECT_EQ(scale(4), quoted("robust bins(48, by=label)"));
@@ -575,7 +571,7 @@ TEST_F(FirstConfig, APresetForTablesLearnsDaysOfDatesOfSeveralYears) {
                           i % 3 == 0 ? "yes" : "no");
     }
     const InitData data = read(write("days.csv", text));
-    return value(choose_settings(data, choose_task(data, ""), "t", preset), "data.columns");
+    return value_of(choose_settings(data, choose_task(data, ""), "t", preset), "data.columns");
   };
   expect_parts(columns(1000, "tabular"), {"when: date(ymd, day, day_of_year, year, weekday)"});
   expect_parts(columns(700, "tabular"), {"when: date(ymd, day, year, weekday)"});
@@ -587,11 +583,11 @@ TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
                                            "--model.preset", "mlp",   "--train.lr=0.5"};
   const Config given = load_config(parse_command_line(arguments, known_options()), {}, known_options());
   const auto settings = with_flags(settings_for(table(200, yes_or_no)), given);
-  EXPECT_EQ(value(settings, "train.steps"), "7");
-  EXPECT_EQ(value(settings, "train.epochs"), "");
-  EXPECT_EQ(value(settings, "train.lr"), "0.5");
-  EXPECT_EQ(value(settings, "model.preset"), "\"mlp\"");
-  EXPECT_EQ(value(settings, "model.layers"), "");
+  EXPECT_EQ(value_of(settings, "train.steps"), "7");
+  EXPECT_EQ(value_of(settings, "train.epochs"), "");
+  EXPECT_EQ(value_of(settings, "train.lr"), "0.5");
+  EXPECT_EQ(value_of(settings, "model.preset"), "\"mlp\"");
+  EXPECT_EQ(value_of(settings, "model.layers"), "");
   const Config read = load_config({}, {"t.toml", to_toml(settings, {"head"})}, known_options());
   EXPECT_EQ(read.train.steps, 7);
   EXPECT_EQ(read.model.preset, "mlp");

@@ -1,14 +1,10 @@
 // The first config that trainer init chooses for a text.
 #include "app/init/init.h"
 #include "lockstep/base/file.h"
+#include "support/settings.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::first_text_config_test {
-
-std::string value_of(const std::vector<CommentedSetting>& settings, const std::string& key) {
-  const auto found = std::ranges::find(settings, key, &CommentedSetting::key);
-  return found == settings.end() ? "" : found->value;
-}
 
 TEST(FirstTextConfig, FollowsItsTokens) {
   const TemporaryDirectory directory;
