@@ -1,4 +1,4 @@
-"""Boosted trees, perceptrons of scikit-learn and Lockstep on real tables, with the same splits for all.
+"""Boosted trees, perceptrons and linear models of scikit-learn, and Lockstep on real tables, with the same splits for all.
 
   scripts/fetch-data all
   scripts/peers/python scripts/peers/tables.py                   everything; takes hours
