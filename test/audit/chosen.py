@@ -23,7 +23,7 @@ def check_threshold(sheet, run):
     sheet.equal("summary.json: evaluation: has a threshold", "threshold" in evaluation, bool(shown and evaluation))
     if "threshold" in evaluation and run.sets[evaluation["split"]] is not None:
         figures = figures_of(run, evaluation["split"])
-        right = figures.answers_at(run.metadata["threshold"])
+        right = figures.answers_at(run.metadata["threshold"], evaluation["threshold"])
         sheet.same("summary.json: evaluation.threshold", evaluation["threshold"], right)
     rule = run.config.get("eval.threshold")
     if not shown:

@@ -31,7 +31,7 @@ def check_eval(sheet, run):
         rule = run.metadata.get("threshold", run.config.get("eval.threshold"))
         sheet.equal(place + ": has a threshold", "threshold" in shown, rule not in (None, ""))
         if "threshold" in shown:
-            sheet.same(place + ".threshold", shown["threshold"], figures.answers_at(rule))
+            sheet.same(place + ".threshold", shown["threshold"], figures.answers_at(rule, shown["threshold"]))
 
 
 def best_shown(run):

@@ -194,13 +194,24 @@ class Figures:
         inside = self.weights > 0
         return p[inside], yes[inside], self.weights[inside]
 
-    def answers_at(self, threshold):
-        """As `threshold` of an evaluation has them."""
+    def answers_at(self, threshold, shown):
+        """As `threshold` of an evaluation has them. Where rounding may put probabilities on either side of it, `shown`
+        is as good as what is recomputed if it lies between what comes from all on one side and all on the other."""
+        below, exact, above = (self.answers_beside(float(threshold), side) for side in (-1e-6, 0, 1e-6))
+        cells = lambda answers: np.array([answers["recall"] or 0, *np.ravel(answers.get("confusion", []))])
+        if below == above:
+            return exact
+        at = cells(shown)
+        between = [sorted(pair) for pair in zip(cells(below)[: len(at)], cells(above)[: len(at)])]
+        fits = all(low - 1e-9 <= value <= high + 1e-9 for value, (low, high) in zip(at, between))
+        return {name: shown.get(name, value) for name, value in exact.items()} if fits else exact
+
+    def answers_beside(self, threshold, side):
         p, yes, weights = self.yes_samples()
-        counts = np.array(answered(p, yes, np.ones(len(p), int), float(threshold))).reshape(2, 2).tolist()
-        none, wrong, missed, both = answered(p, yes, weights, float(threshold))
+        counts = np.array(answered(p, yes, np.ones(len(p), int), threshold + side)).reshape(2, 2).tolist()
+        none, wrong, missed, both = answered(p, yes, weights, threshold + side)
         share = lambda part, whole: float(part / whole) if whole else None
-        return {"probability": float(threshold), "accuracy": share(none + both, weights.sum()),
+        return {"probability": threshold, "accuracy": share(none + both, weights.sum()),
                 "precision": share(both, both + wrong), "recall": share(both, both + missed),
                 "f1": share(2 * both, 2 * both + wrong + missed), "confusion": counts}  # fmt: skip
 

@@ -7,6 +7,7 @@ A `Bench` has the trainer, the launcher, the dice and a directory. `Bench.broken
 
 import csv
 import io
+import itertools
 import json
 import math
 import pathlib
@@ -142,6 +143,12 @@ def unlike_texts(a, b, what):
         return []
     first = next((pair for pair in zip(a.splitlines(), b.splitlines()) if pair[0] != pair[1]), ("", "another length"))
     return [f"{what}: '{first[0]}' and '{first[1]}'"]
+
+
+def are_close(a, b):
+    """Whether two rows have the same words and, up to rounding in single precision, the same numbers."""
+    cells = list(itertools.zip_longest(a.split(","), b.split(","), fillvalue=""))
+    return all(x == y or "." in x and "." in y and math.isclose(float(x), float(y), rel_tol=2e-6) for x, y in cells)
 
 
 def json_of(run, name):
@@ -445,7 +452,9 @@ def shuffled(bench):
     run = bench.train("run", bench.keys(task, data__train="train.csv"))
     a, b = (bench.predict(run, name, bench.dice.choice((1, 2))).splitlines() for name in ("a.csv", "b.csv"))
     expected = [a[0], *(f"{i}," + a[1 + row].split(",", 1)[1] for i, row in enumerate(order))]
-    return unlike_texts("\n".join(expected), "\n".join(b), "predictions")
+    # Kernels of some CPUs add in another order in the last rows of a block.
+    same = len(b) == len(expected) and all(map(are_close, expected, b))
+    return [] if same else unlike_texts("\n".join(expected), "\n".join(b), "predictions")
 
 
 RELATIONS = (accumulated, formats, pieces, bad_lines, tied_stages, renamed_classes, reordered_columns, other_units,

@@ -124,7 +124,9 @@ def kept_measures(run, split):
     if run.sets[split] is None:  # made-up data: viewers are held to each other
         values = run.record["figures"][split]["values"]
         return found | {name: value for name, value in values.items() if name.startswith("threshold.")}
-    answers = measures_of(figures_of(run, split).answers_at(run.metadata["threshold"]))
+    named = run.record["figures"].get(split, {}).get("values", {})
+    shown = {name.removeprefix("threshold."): value for name, value in named.items() if name.startswith("threshold.")}
+    answers = measures_of(figures_of(run, split).answers_at(run.metadata["threshold"], shown))
     return found | {"threshold." + name: value for name, value in answers.items()}
 
 
