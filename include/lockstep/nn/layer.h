@@ -234,7 +234,7 @@ struct LayerTraits {
   /// For a layer of sequences none of whose positions sees one behind it, so that it can take one position
   /// after another (next_position.h): scalars of a sample that it keeps of those before.
   std::optional<Index> kept_size = {};
-  /// Of a layer without kept_size: no position sees one behind it, so that the first outputs are the same
+  /// A layer without kept_size whose positions see none behind them, so that the first outputs are the same
   /// where a sequence ends earlier.
   bool is_causal = false;
 };

@@ -44,7 +44,7 @@ void refuse_stages(const Config& config);
 /// The one that train.loss names.
 std::unique_ptr<Loss> make_loss(const Config& config);
 
-/// What the config alone decides of a training: all but the facts of its data.
+/// The settings of a training that the config alone decides: all but the facts of its data.
 TrainingSettings training_settings(const Config& config);
 
 /// The directory of encoded texts: data.token_cache, or ".tokens" beside the run.

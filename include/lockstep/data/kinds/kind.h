@@ -57,7 +57,7 @@ struct DataKind {
 /// Every kind of data there is; the first one that data are of is theirs. To add one: src/README.md.
 std::span<const DataKind> data_kinds();
 const DataKind& kind_of(const DataOptions& data);
-/// The same where the format may be left to the names of files. Errors: as choose_format().
+/// As kind_of() where the format may be left to the names of files. Errors: as choose_format().
 const DataKind& kind_of_files(DataOptions data);
 
 /// *Collective.* The sets of a config, opened by its kind.

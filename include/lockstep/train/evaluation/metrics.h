@@ -171,7 +171,7 @@ struct LossSums {
 /// of its last op, which outlives the rule.
 TargetRule target_rule(const Loss& loss, const Shape& output, std::span<const Index> lengths = {});
 
-/// The same for the whole model, which outlives the rule, and for what records may have as its inputs.
+/// A rule for the whole model, which outlives it, and for what records may have as its inputs.
 TargetRule target_rule(const Loss& loss, const Model& model, const Normaliser& normaliser);
 
 /// The rows of the embedding that takes records as they are, TargetRule::rows; 0: there is none.

@@ -1,5 +1,5 @@
-// What is odd about the records that a model reads and did not learn from, as they are in another unit, or
-// written or filled in otherwise.
+// Doubts about records that a model reads and did not learn from: they are in another unit, or written or
+// filled in otherwise.
 #pragma once
 
 #include <span>
