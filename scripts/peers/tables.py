@@ -364,7 +364,7 @@ def listed(text):
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--sets", type=listed, default=list(fetch_data.TABLES), help="tables of fetch-data, with commas (default: all)")
+    add("--sets", type=listed, default=[name for name in fetch_data.TABLES if fetch_data.parts_of(name) and name != "dna"], help="tables of fetch-data, with commas (default: all)")
     add("--methods", type=listed, default=["trees", "linear", "mlp", "init", "tabular", "tabular_large"],
         help="trees, linear, mlp, init, or a preset; preset:WORD is another name for it, for --flags; none")
     add("--seeds", type=listed, default=["1", "2", "3", "4", "5"], help="which seeds (default: 1,2,3,4,5)")
