@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <span>
 #include <string_view>
 
@@ -283,6 +284,55 @@ FileSigns signs_of(const Scan& scan, std::span<const TableColumn> columns, char 
   return file;
 }
 
+namespace {
+
+// A letter and the mark on it in two characters, or a letter with its mark in one: of Latin scripts.
+bool has_combined(std::string_view text) {
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const auto second = static_cast<unsigned char>(text[i + 1]);
+    if (first == 0xCC || (first == 0xCD && second < 0xB0)) return true;  // U+0300 to U+036F
+  }
+  return false;
+}
+bool has_composed(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) { return c >= '\xC3' && c <= '\xC5'; });  // U+00C0 to U+017F
+}
+
+// Values of which some are not what they are read as; "" if there are none.
+std::string doubt_values(const ColumnGuess& guess, const ColumnSummary& summary) {
+  constexpr Index kFewNumbers = 100;
+  const auto [min, max] = std::pair(summary.numbers.min, summary.numbers.max);
+  const bool is_number = guess.kind == ColumnKind::kNumeric && !guess.date;
+  if (is_number && min > 3e8 && min < 5e9 && max > 3e11 && max < 5e12)
+    return fmt::format("from {:.0f} to {:.0f}: are these seconds and milliseconds in one column?", min, max);
+  if (is_number && summary.number_counts.distinct() <= kFewNumbers) {
+    std::map<std::string, std::string> written;  // by the text without zeros at its end
+    for (const ValueCounts::Entry& entry : summary.number_counts.by_count()) {
+      if (entry.text.find('.') == std::string::npos) continue;
+      const std::string other =
+          written.try_emplace(entry.text.substr(0, entry.text.find_last_not_of('0') + 1), entry.text)
+              .first->second;
+      if (other == entry.text) continue;
+      return fmt::format(
+          "{} and {} are one number; if they are versions or codes, name it in data.categorical", other,
+          entry.text);
+    }
+  }
+  if (guess.kind == ColumnKind::kCategorical) {
+    const std::vector<ValueCounts::Entry> values = summary.text_counts.by_count();
+    const auto combined = std::ranges::find_if(values, has_combined, &ValueCounts::Entry::text);
+    if (combined != values.end() && std::ranges::any_of(values, has_composed, &ValueCounts::Entry::text))
+      return fmt::format(
+          "{} has a letter and its mark as two characters, where others have one: texts that look alike are "
+          "different values; write them alike (normal form NFC)",
+          in_quotes(combined->text));
+  }
+  return "";
+}
+
+}  // namespace
+
 ColumnGuess guess_column(const ColumnSummary& summary, bool label, const FileSigns& file) {
   const Index values = summary.present();
   if (values == 0) return {.kind = ColumnKind::kIgnored, .remark = "it has no values at all"};
@@ -292,6 +342,10 @@ ColumnGuess guess_column(const ColumnSummary& summary, bool label, const FileSig
     guess.doubtful = false;
     guess.remark = label ? "it is constant: there is nothing to learn" : "it is constant";
     if (!label) guess.kind = ColumnKind::kIgnored;
+  }
+  if (const std::string doubt = doubt_values(guess, summary); !doubt.empty()) {
+    guess.doubtful = true;
+    guess.remark = doubt;
   }
   if (label && guess.kind == ColumnKind::kIgnored) guess.kind = ColumnKind::kCategorical;
   return guess;
