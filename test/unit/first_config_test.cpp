@@ -122,22 +122,23 @@ TEST_F(FirstConfig, TakesSeveralLabelsForYesOrNoIfTheyAreZeroAndOneAlone) {
 }
 
 // A value far above the others, or far below them: 6 deviations of a label, 20 of a feature.
-TEST_F(FirstConfig, TakesALossForOutliersOnEitherSide) {
-  const auto loss = [this](double of_label, double of_feature) {
+TEST_F(FirstConfig, TakesALossAndAScaleForOutliersOnEitherSide) {
+  const auto chosen = [this](double of_label, double of_feature) {
     std::string text = "a,b,y\n";
     for (Index i = 0; i < 1000; ++i) {
       const double half = i % 2 == 0 ? 0.5 : -0.5;
       text +=
           fmt::format("{},{},{}\n", i == 500 ? of_feature : half, (i * 5) % 13, i == 500 ? of_label : half);
     }
-    return value_of(settings_for(write("far.csv", text)), "train.loss");
+    const auto settings = settings_for(write("far.csv", text));
+    return value_of(settings, "train.loss") + value_of(settings, "data.scale");
   };
-  const std::string usual = "\"mean_squared_error\"", for_outliers = "\"huber\"";
+  const std::string usual = "\"mean_squared_error\"";
   for (const double sign : {1.0, -1.0}) {
-    EXPECT_EQ(loss(sign * 2.75, 0.5), usual) << sign;        // 5.3 deviations
-    EXPECT_EQ(loss(sign * 3.5, 0.5), for_outliers) << sign;  // 6.8
-    EXPECT_EQ(loss(0.25, sign * 10), usual) << sign;         // 17
-    EXPECT_EQ(loss(0.25, sign * 15), for_outliers) << sign;  // 22
+    EXPECT_EQ(chosen(sign * 2.75, 0.5), usual) << sign;                // 5.3 deviations
+    EXPECT_EQ(chosen(sign * 3.5, 0.5), "\"huber\"") << sign;           // 6.8
+    EXPECT_EQ(chosen(0.25, sign * 10), usual) << sign;                 // 17
+    EXPECT_EQ(chosen(0.25, sign * 15), usual + "\"robust\"") << sign;  // 22
   }
 }
 
@@ -370,12 +371,12 @@ TEST_F(FirstConfig, ScalesALabelThatIsLearnedSlowlyAsItIs) {
   const std::string standard = R"(["y: standard"])";
   EXPECT_EQ(scale(0, 1), "");
   for (const double sign : {1.0, -1.0}) {
-    EXPECT_EQ(scale(sign * 18, 1), "");
-    EXPECT_EQ(scale(sign * 22, 1), standard);
+    EXPECT_EQ(scale(sign * 2.7, 1), "");
+    EXPECT_EQ(scale(sign * 3.3, 1), standard);
     EXPECT_EQ(scale(sign * 1000, 1), standard);
   }
-  for (const double deviation : {0.05, 12.0}) EXPECT_EQ(scale(0, deviation), standard);
-  for (const double deviation : {0.2, 9.0}) EXPECT_EQ(scale(0, deviation), "");
+  for (const double deviation : {0.25, 3.3}) EXPECT_EQ(scale(0, deviation), standard);
+  for (const double deviation : {0.35, 2.7}) EXPECT_EQ(scale(0, deviation), "");
   EXPECT_EQ(scale(1, 1, 1000), R"(["y: log"])") << "a deviation above the mean, and none below 0";
   EXPECT_EQ(scale(0.9, 1, 1000), standard) << "some are below 0";
 }
@@ -525,8 +526,8 @@ TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
   EXPECT_EQ(value_of(settings, "data.columns"), R"(["y: log"])") << "as without it";
   EXPECT_EQ(value_of(choose_settings(data, task, "t"), "data.scale"), "") << "without a preset";
   EXPECT_EQ(value_of(choose_settings(data, task, "t", "wide_deep"), "data.scale"), "");
-  // A logarithm of prices, around 8: near 1 for a perceptron, but dropout would shake its mean.
-  data.label.numbers = {.count = 20'000, .mean = 8, .squares = 7000, .min = 6, .max = 10};
+  // Near 1 for a perceptron, but dropout would shake its mean.
+  data.label.numbers = {.count = 20'000, .mean = 2, .squares = 7000, .min = 0, .max = 4};
   data.table->scan.columns[0].numbers = data.label.numbers;
   EXPECT_EQ(value_of(choose_settings(data, task, "t"), "data.columns"), "");
   EXPECT_EQ(value_of(choose_settings(data, task, "t", "tabular"), "data.columns"), R"(["y: standard"])");

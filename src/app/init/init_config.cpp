@@ -100,7 +100,7 @@ std::string perceptron(const InitData& data, Index outputs) {
 // Numbers far from 1 are learned slowly, and a few very large ones decide all. Of tables they can be scaled.
 Scale scale_of(const NumberStats& label) {
   const double deviation = label.deviation();
-  const bool near_one = deviation > 0.1 && deviation < 10 && std::abs(label.mean) < 20;
+  const bool near_one = deviation > 0.3 && deviation < 3 && std::abs(label.mean) < 3;
   if (near_one) return Scale::kNone;
   return label.min >= 0 && deviation > label.mean ? Scale::kLog : Scale::kStandard;
 }
@@ -244,7 +244,10 @@ class Chooser {
       const std::string key = "data." + setting.name;
       add(key, setting.value, key == "data.columns" ? unit : filled_in(block("comments").get(key)));
     }
-    if (!is_tabular(preset_)) return;
+    if (!is_tabular(preset_)) {
+      if (!data_.forecast && has_far_features()) add_block("far numbers");
+      return;
+    }
     const bool one_label = data_.label.columns == 1;
     add("data.scale", fmt::format("\"robust bins({}{})\"", choose_bins(table), one_label ? ", by=label" : ""),
         fmt::format("each number, clipped smoothly, and a piecewise linear encoding between {}",
@@ -419,12 +422,15 @@ class Chooser {
     add_block("evaluations");
   }
 
-  // Whether a few labels, or numbers of a table, are so far from the others that they are hardly right.
+  // Whether a few labels are so far from the others that their squared errors would rule.
   bool has_outliers() const {
     constexpr double kFarLabel = 6;
+    return reaches(data_.label.numbers, kFarLabel);
+  }
+
+  // Whether a few numbers of a table are so far from the others that they are hardly right.
+  bool has_far_features() const {
     constexpr double kFarFeature = 20;
-    if (reaches(data_.label.numbers, kFarLabel)) return true;
-    if (!data_.table) return false;
     for (std::size_t i = 0; i < data_.table->columns.size(); ++i) {
       const TableColumn& column = data_.table->columns[i];
       const bool is_number = column.is_feature() && column.kind == ColumnKind::kNumeric;
