@@ -60,14 +60,17 @@ TEST_F(FirstConfig, TakesTextsAndFewWholeNumbersForClassesAndOtherNumbersForNumb
   const auto two = settings_for(table(200, yes_or_no));
   EXPECT_EQ(value_of(two, "train.loss"), "\"binary_cross_entropy\"");
   EXPECT_EQ(value_of(two, "train.early_stopping_metric"), "\"auc\"");
+  EXPECT_EQ(value_of(two, "train.weight_decay"), "1");
   EXPECT_EQ(value_of(two, "data.columns"), R"(["y: categorical"])");
   EXPECT_TRUE(value_of(two, "model.layers").ends_with("dense(1)\""));
   const auto ten = settings_for(table(200, remainder_of_ten));
   EXPECT_EQ(value_of(ten, "train.loss"), "\"softmax_cross_entropy\"");
+  EXPECT_EQ(value_of(ten, "train.weight_decay"), "0.1");
   EXPECT_EQ(value_of(ten, "data.columns"), "") << "0 to 9 are classes as they are";
   EXPECT_TRUE(value_of(ten, "model.layers").ends_with("dense(10)\""));
   const auto numbers = settings_for(table(200, third));
   EXPECT_EQ(value_of(numbers, "train.loss"), "\"mean_squared_error\"");
+  EXPECT_EQ(value_of(numbers, "train.weight_decay"), "0.1");
   EXPECT_EQ(value_of(numbers, "data.columns"), R"(["y: standard"])") << "a deviation far from 1";
   EXPECT_EQ(value_of(settings_for(table(30, remainder_of_ten)), "train.loss"), "\"mean_squared_error\"")
       << "ten values in thirty records";

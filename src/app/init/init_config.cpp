@@ -410,6 +410,7 @@ class Chooser {
       add_block("rare class");
     }
     say("lr", data_.records < 10'000 ? "0.003" : "0.005");
+    say("decay", numbers || classes ? "0.1" : "1");  // by the tables of scripts/peers/tables.py
     add_block(tabular                   ? "tabular"
               : task_.images            ? "images"
               : data_.features.sequence ? "sequences"
