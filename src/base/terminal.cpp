@@ -1,18 +1,24 @@
 #include "lockstep/base/terminal.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 
@@ -83,6 +89,39 @@ bool has_colours(bool is_terminal) {
 }
 
 int first_error = 0;
+
+int launchers_output = -1;  // standard output, while another descriptor keeps what is printed
+
+bool goes_to_a_file() {
+  struct stat status {};
+  return ::fstat(STDOUT_FILENO, &status) != 0 || S_ISREG(status.st_mode);
+}
+
+// Standard error is a pipe of the launcher's, which reads from it at once unless the machine is busy.
+void wait_until_errors_are_read() {
+  constexpr int kMostWaits = 10'000;  // of a millisecond
+  int unread = 0;
+  for (int i = 0; i < kMostWaits && ::ioctl(STDERR_FILENO, FIONREAD, &unread) == 0 && unread > 0; ++i)
+    ::poll(nullptr, 0, 1);
+}
+
+bool copy_to(int descriptor) {
+  std::array<char, 1 << 16> piece;
+  if (::lseek(STDOUT_FILENO, 0, SEEK_SET) != 0) return false;
+  for (;;) {
+    const ssize_t got = ::read(STDOUT_FILENO, piece.data(), piece.size());
+    if (got <= 0) return got == 0;
+    if (!write_all(descriptor, {piece.data(), static_cast<std::size_t>(got)})) return false;
+  }
+}
+
+void hand_on_kept() {
+  if (launchers_output < 0) return;
+  wait_until_errors_are_read();
+  if (!copy_to(launchers_output) && first_error == 0) first_error = errno;
+  ::dup2(launchers_output, STDOUT_FILENO);
+  ::close(std::exchange(launchers_output, -1));
+}
 
 }  // namespace
 
@@ -173,8 +212,24 @@ void flush_printed() {
 
 void finish_printing() {
   flush_printed();
+  hand_on_kept();
   if (first_error == 0) return;
   throw DataError("cannot write all to standard output: {}", std::strerror(first_error));
+}
+
+KeptOutput::KeptOutput() {
+  if (!launched_rank() || goes_to_a_file() || output_is_live()) return;
+  std::fflush(stdout);
+  const int kept = ::memfd_create("printed", MFD_CLOEXEC);
+  if (kept < 0) return;
+  launchers_output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (launchers_output >= 0) ::dup2(kept, STDOUT_FILENO);
+  ::close(kept);
+}
+
+KeptOutput::~KeptOutput() {
+  flush_printed();
+  hand_on_kept();
 }
 
 }  // namespace lockstep

@@ -126,6 +126,13 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
                               trainer_path(), directory_ / "run"));
   EXPECT_EQ(piped.output, one) << piped.errors;
   EXPECT_EQ(run_trainer(2, fmt::format("generate --model {} {}", directory_ / "run", drawn)).output, one);
+  // A launcher gets the text when it has read the log, or mpirun of Open MPI 5 would mix them.
+  const ProcessResult launched =
+      run_command(fmt::format("cd {} && mkfifo errors && bash -c 'exec 3<>errors; "
+                              "OMPI_COMM_WORLD_RANK=0 {} generate --model run {} 2>errors | cat >text & "
+                              "sleep 1; wc -c <text; read -r line <&3; wait; cat text'",
+                              directory_.path().string(), trainer_path(), drawn));
+  EXPECT_EQ(launched.output, "0\n" + one) << launched.errors;
   const std::string three = generate("run", drawn + "--samples 3").output;
   EXPECT_TRUE(three.starts_with("--- 1 of 3\n" + one + "--- 2 of 3\n4")) << three;
   expect_parts(three, {"--- 3 of 3\n4"});

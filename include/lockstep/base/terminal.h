@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lockstep/base/types.h"
+
 namespace lockstep {
 
 /// Whether standard output is a terminal that somebody looks at. Under a launcher it can be a terminal of the
@@ -61,7 +63,18 @@ void print_out(fmt::format_string<Arguments...> format, Arguments&&... arguments
 
 /// Hands on what was printed so far.
 void flush_printed();
-/// Errors: DataError if something that was printed could not be written.
+/// Hands on what a KeptOutput has kept, too. Errors: DataError if something that was printed could not be
+/// written.
 void finish_printing();
+
+/// While it lives, a launcher that forwards standard output to a file or a pipe gets nothing of it; what was
+/// printed goes there at the end, when all of standard error has been read. mpirun of Open MPI 5 keeps a part
+/// of a line until the rest comes, and where a line of standard error comes first, it prints the part before
+/// that one, on standard error. One at a time.
+class KeptOutput : NoCopy {
+ public:
+  KeptOutput();
+  ~KeptOutput();
+};
 
 }  // namespace lockstep
