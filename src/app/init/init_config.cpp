@@ -409,8 +409,9 @@ class Chooser {
       say("records", with_commas(data_.records));
       add_block("rare class");
     }
-    say("lr", data_.records < 10'000 ? "0.003" : "0.005");
-    say("decay", numbers || classes ? "0.1" : "1");  // by the tables of scripts/peers/tables.py
+    const bool few = data_.records < 10'000;
+    say("lr", few ? "0.003" : "0.005");
+    say("decay", few && !numbers && !classes ? "1" : "0.1");  // by the tables of scripts/peers/tables.py
     add_block(tabular                   ? "tabular"
               : task_.images            ? "images"
               : data_.features.sequence ? "sequences"
