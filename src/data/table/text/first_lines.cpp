@@ -244,6 +244,12 @@ FirstLines::Title FirstLines::title() const {
   std::pair<Index, Index> best{0, 0};  // fields, and the lines that have so many
   for (const char separator : separators) {
     const std::vector<Index> found = count_fields(separator);
+    // Names above records whose last field may be empty.
+    const Index names = found.empty() ? 0 : found.front();
+    const auto alike = std::ranges::count_if(
+        found, [names](Index count) { return names > 2 && (count == names || count + 1 == names); });
+    if (alike >= kMinLines && static_cast<double>(alike) >= kMost * static_cast<double>(found.size()))
+      return {};
     const auto common = most_common(found);
     if (std::pair(common.second, common.first) <= std::pair(best.second, best.first)) continue;
     best = common;
