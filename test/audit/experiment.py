@@ -364,6 +364,8 @@ class Experiment(DataFiles):
         commands.append(f"{self.train_command(self.other_ranks)} >run.console 2>&1")
         best = "run/$(grep -o 'best: trial-[0-9]*' run.console | cut -d ' ' -f 2)"
         model = {"cv": "run/fold-0001", "sweep": "run/trial-0001", "halving": best}.get(self.at("command"), "run")
+        if self.at("command") == "halving":  # a measure that is undefined in all trials has no best
+            commands.append("grep -q 'best: trial' run.console || exit 0")
         look = self.at("look")
         if look == "eval":
             commands.append(f"$TRAINER eval --model {model} --json eval.json >eval.console 2>&1")
