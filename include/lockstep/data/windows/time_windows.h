@@ -49,11 +49,14 @@ class WindowSource : public RecordSource {
 struct Season {
   Index positions = 0;
   double autocorrelation = 0;  ///< of the labels, a moving mean over so many positions taken off
+  double error = 0;  ///< of repeating the value so many positions before, in mean deviations of the labels
 };
 
-/// The seasons of which the autocorrelation is high, the most so first, among those that are `usual` or else
-/// all lengths. One is seen three times at least, and is no multiple of one as good. Not a number: no value.
-std::vector<Season> find_seasons(std::span<const std::vector<double>> series, std::vector<Index> usual = {});
+/// The seasons whose repetition has the least error, the best first, among those that are `usual` and all
+/// lengths up to a third of the longest series after which changes come again by more than chance. None is a
+/// multiple of one as good. Not a number: no value.
+std::vector<Season> find_seasons(std::span<const std::vector<double>> series,
+                                 const std::vector<Index>& usual = {});
 
 /// The contents of a table of series of time, for someone who is about to forecast them.
 struct SeriesSummary {
