@@ -99,9 +99,9 @@ bool goes_to_a_file() {
 
 // Standard error is a pipe of the launcher's, which reads from it at once unless the machine is busy.
 void wait_until_errors_are_read() {
-  constexpr int kMostWaits = 10'000;  // of a millisecond
+  constexpr int kTries = 10'000;  // of a millisecond
   int unread = 0;
-  for (int i = 0; i < kMostWaits && ::ioctl(STDERR_FILENO, FIONREAD, &unread) == 0 && unread > 0; ++i)
+  for (int i = 0; i < kTries && ::ioctl(STDERR_FILENO, FIONREAD, &unread) == 0 && unread > 0; ++i)
     ::poll(nullptr, 0, 1);
 }
 

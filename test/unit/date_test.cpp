@@ -35,6 +35,9 @@ TEST(Date, IsWrittenWithItsTimeToTheMinute) {
   EXPECT_EQ(write_date(20088), "2024-12-31");
   EXPECT_EQ(write_date(20088.75), "2024-12-31 18:00");
   EXPECT_EQ(write_date(-0.25), "1969-12-31 18:00");
+  EXPECT_EQ(write_date(18628 + 799.0 / 86'400), "2021-01-01 00:13:19");
+  EXPECT_EQ(write_date(18628 + 199.75 / 86'400), "2021-01-01 00:03:19.750");
+  EXPECT_EQ(write_date(18628 - 1e-4 / 86'400), "2021-01-01") << "of the next day, rounded";
   EXPECT_EQ(write_date(0.75, DateForm::kTime), "18:00");
   EXPECT_EQ(write_date(1, DateForm::kTime), "24:00");
 }

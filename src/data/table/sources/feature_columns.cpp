@@ -151,7 +151,9 @@ std::vector<ColumnValue> values_at_edges(const TableColumn& column, Index points
 // The features of a date whose first one, that of its day, is known.
 ColumnValue value_of_date(const TableColumn& column, Scalar feature) {
   double days = scale_of(column).undo(feature);
-  if (std::ranges::count(column.date->parts, DatePart::kHour) == 0) days = std::floor(days + 0.5);
+  // A feature tells no seconds apart.
+  const double parts = std::ranges::count(column.date->parts, DatePart::kHour) == 0 ? 1 : 24 * 60;
+  days = std::floor(days * parts + 0.5) / parts;
   ColumnValue value{.text = write_date(days), .features = OneColumn(column).features_of(days)};
   value.features.front() = feature;
   return value;

@@ -72,16 +72,21 @@ std::string DateReading::term() const {
 }
 
 std::string write_date(double days, DateForm form) {
-  constexpr double kMinutes = 24 * 60;
-  days = std::round(days * kMinutes) / kMinutes;
-  const double whole = std::floor(days);
-  const auto minutes = static_cast<int>(std::lround((days - whole) * kMinutes));
-  const std::string clock = fmt::format("{:02}:{:02}", minutes / 60, minutes % 60);
+  constexpr Index kSecond = 1000;
+  constexpr Index kMinute = 60 * kSecond;
+  constexpr Index kDay = 24 * 60 * kMinute;
+  double whole = std::floor(days);
+  Index milliseconds = std::llround((days - whole) * double{kDay});
+  whole += static_cast<double>(milliseconds / kDay);
+  milliseconds %= kDay;
+  std::string clock = fmt::format("{:02}:{:02}", milliseconds / kMinute / 60, milliseconds / kMinute % 60);
+  if (milliseconds % kMinute != 0) clock += fmt::format(":{:02}", milliseconds % kMinute / kSecond);
+  if (milliseconds % kSecond != 0) clock += fmt::format(".{:03}", milliseconds % kSecond);
   if (form == DateForm::kTime) return whole < 1 ? clock : "24:00";
   const year_month_day date{date_of(whole)};
   return fmt::format("{:04}-{:02}-{:02}{}", static_cast<int>(date.year()),
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     minutes == 0 ? "" : " " + clock);
+                     milliseconds == 0 ? "" : " " + clock);
 }
 
 double today() {

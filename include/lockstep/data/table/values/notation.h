@@ -140,7 +140,7 @@ inline std::optional<double> parse_date(std::string_view text, DateForm form,
 /// year may have two digits.
 std::span<const DateForm> possible_forms(std::string_view text);
 
-/// "2024-12-31", with the time of day behind it where it has one, to the minute; of kTime that alone.
+/// "2024-12-31", with the time of day behind it where it has one, to the millisecond; of kTime that alone.
 std::string write_date(double days, DateForm form = DateForm::kYmd);
 /// Today in UTC, as read_date() counts days.
 double today();
