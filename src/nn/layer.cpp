@@ -1,4 +1,5 @@
 #include "lockstep/nn/layer.h"
+#include "lockstep/base/catalog.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
 #include "lockstep/nn/loss.h"
+#include "lockstep/base/catalog.h"
 
 #include <algorithm>
 #include <array>
