@@ -1,4 +1,3 @@
-#include "lockstep/nn/layer.h"
 #include "lockstep/base/catalog.h"
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 

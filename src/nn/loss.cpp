@@ -1,4 +1,3 @@
-#include "lockstep/nn/loss.h"
 #include "lockstep/base/catalog.h"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/math/eigen_matrix.h"
 
 namespace lockstep {
