@@ -1,4 +1,4 @@
-#include "lockstep/base/catalog.h"
+#include "lockstep/nn/layer.h"
 
 #include <fmt/format.h>
 

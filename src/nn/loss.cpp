@@ -1,4 +1,4 @@
-#include "lockstep/base/catalog.h"
+#include "lockstep/nn/loss.h"
 
 #include <algorithm>
 #include <array>
