@@ -138,8 +138,8 @@ int run_program(const std::vector<std::string>& arguments, const Session& sessio
   fix_kernel_settings();
   const ParsedLine parsed = parse(arguments);
   start_log(0, log_target(parsed.line));
-  std::optional<KeptOutput> kept;
-  if (writes_to_standard_output(parsed.line) && launched_rank().value_or(0) == 0) kept.emplace();
+  std::optional<KeptOutput> result;
+  if (writes_to_standard_output(parsed.line) && launched_rank().value_or(0) == 0) result.emplace();
   try {
     if (!parsed.error) {
       const CommandFunction& command = function_of(parsed.line);
